@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Digest: a 128-bit XXH3 value, the one hash of journals, chains and state trees (hash_alg 1; xxHash >= 0.8.0, whose
+/// XXH3 format is frozen). It tells accidents apart, not attackers. Stored little-endian, low half first.
+/// Source: https://github.com/Cyan4973/xxHash/blob/v0.8.1/doc/xxhash_spec.md. Any thread.
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace lockstep {
+
+struct Digest {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+
+  friend bool operator==(const Digest&, const Digest&) = default;
+  [[nodiscard]] bool is_zero() const { return (low | high) == 0; }
+
+  /// 32 lower-case hex digits, high half first; `short_hex` is its first 16.
+  [[nodiscard]] std::string hex() const;
+  [[nodiscard]] std::string short_hex() const { return hex().substr(0, 16); }
+};
+static_assert(sizeof(Digest) == 16);
+
+[[nodiscard]] Digest xxh3_128(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+[[nodiscard]] std::uint64_t xxh3_64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+/// The bytes of a trivially copyable object without padding.
+template <class T>
+[[nodiscard]] std::span<const std::byte> object_bytes(const T& object) {
+  static_assert(std::has_unique_object_representations_v<T>, "hashing an object with padding is not deterministic");
+  return std::as_bytes(std::span<const T, 1>(&object, 1));
+}
+
+}  // namespace lockstep

@@ -11,6 +11,6 @@ namespace lockstep {
 
 }  // namespace lockstep
 
-#define LOCKSTEP_ASSERT(condition, cause)       \
+#define LOCKSTEP_ASSERT(condition, cause)              \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::lockstep::assertion_failed(#condition, cause, __FILE__, __LINE__))

@@ -14,7 +14,11 @@ std::int64_t read_ns(clockid_t id) {
 
 }  // namespace
 
-std::int64_t SystemClock::real_ns() { return read_ns(CLOCK_REALTIME); }
-std::int64_t SystemClock::steady_ns() { return read_ns(CLOCK_MONOTONIC); }
+std::int64_t SystemClock::real_ns() {
+  return read_ns(CLOCK_REALTIME);
+}
+std::int64_t SystemClock::steady_ns() {
+  return read_ns(CLOCK_MONOTONIC);
+}
 
 }  // namespace lockstep

@@ -8,7 +8,9 @@
 
 namespace lockstep {
 
-std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string Digest::hex() const {
+  return fmt::format("{:016x}{:016x}", high, low);
+}
 
 Digest xxh3_128(std::span<const std::byte> bytes, std::uint64_t seed) {
   const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);

@@ -13,17 +13,23 @@ std::atomic<LogLevel> lowest_level{LogLevel::info};
 
 constexpr std::string_view level_name(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warning: return "warning";
-    case LogLevel::error: return "error";
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      return "error";
   }
   return "?";
 }
 
 }  // namespace
 
-void set_log_level(LogLevel lowest) { lowest_level.store(lowest, std::memory_order_relaxed); }
+void set_log_level(LogLevel lowest) {
+  lowest_level.store(lowest, std::memory_order_relaxed);
+}
 
 void log_line(LogLevel level, std::string_view subject, std::string_view text) {
   if (level < lowest_level.load(std::memory_order_relaxed)) return;
@@ -33,8 +39,8 @@ void log_line(LogLevel level, std::string_view subject, std::string_view text) {
   gmtime_r(&now.tv_sec, &utc);
   char stamp[32];
   const std::size_t length = std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-  const std::string line = fmt::format("{}.{:03}Z {} {}: {}\n", std::string_view(stamp, length), now.tv_nsec / 1'000'000,
-                                       level_name(level), subject, text);
+  const std::string line = fmt::format("{}.{:03}Z {} {}: {}\n", std::string_view(stamp, length),
+                                       now.tv_nsec / 1'000'000, level_name(level), subject, text);
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Trap: how a handler ends when it may not go on. Its writes and effects are undone, and the outcome becomes part of
+/// the history, so every kind below depends on logical counters only (rule 8), never on what the host has left.
+
+#include <cstdint>
+
+namespace lockstep {
+
+enum class TrapKind : std::uint16_t {
+  none = 0,
+  exception = 1,         ///< the handler threw
+  arena_exhausted = 2,   ///< the actor's arena is at its declared capacity
+  too_many_effects = 3,  ///< more sends, replies or timers than one handler may make
+  effect_bytes = 4,      ///< more bytes of effects than one handler may make
+  shard_budget = 5,      ///< the shard's effects of one batch are used up
+  write_budget = 6,      ///< more old bytes to keep for undo than one handler may overwrite
+  no_handler = 7,        ///< no such actor type, or it does not receive this message
+  undeclared_send = 8,   ///< the actor sends a message its `Sends` does not list
+};
+
+/// What the SDK throws to trap; a handler may not catch it and go on (the executor sees that it was raised).
+struct TrapError {
+  TrapKind kind;
+};
+
+}  // namespace lockstep

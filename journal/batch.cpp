@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/batch.hpp"
+
+namespace lockstep {
+namespace {
+
+struct ChainInput {
+  Digest prev_chain;
+  std::uint64_t first_seq;
+  std::int64_t first_time_ns;
+  std::int64_t last_time_ns;
+  std::uint64_t schema_id;
+  std::uint32_t record_count;
+  std::uint32_t payload_bytes;
+  Digest payload_digest;
+};
+static_assert(sizeof(ChainInput) == 72);
+
+}  // namespace
+
+Digest batch_chain(const BatchHeader& header) {
+  const ChainInput input{header.prev_chain, header.first_seq,    header.first_time_ns, header.last_time_ns,
+                         header.schema_id,  header.record_count, header.payload_bytes, header.payload_digest};
+  return xxh3_128(object_bytes(input));
+}
+
+std::optional<RecordView> RecordCursor::next() {
+  if (rest_.empty()) return std::nullopt;
+  if (rest_.size() < sizeof(RecordHeader)) {
+    damaged_ = true;
+    return std::nullopt;
+  }
+  const auto* header = reinterpret_cast<const RecordHeader*>(rest_.data());
+  const std::size_t bytes = record_bytes(header->length);
+  if (bytes > rest_.size()) {
+    damaged_ = true;
+    return std::nullopt;
+  }
+  const RecordView record{header, rest_.subspan(sizeof(RecordHeader), header->length)};
+  rest_ = rest_.subspan(bytes);
+  return record;
+}
+
+std::optional<const char*> batch_defect(const BatchView& batch) {
+  const BatchHeader& header = *batch.header;
+  if (header.payload_bytes != batch.payload.size()) return "payload length differs from the batch header";
+  if (header.payload_digest != xxh3_128(batch.payload)) return "payload digest differs";
+  if (header.chain != batch_chain(header)) return "chain differs from the batch header's fields";
+  if (header.last_time_ns < header.first_time_ns) return "last time precedes first time";
+  RecordCursor cursor(batch.payload);
+  std::uint32_t count = 0;
+  std::int64_t time_ns = header.first_time_ns;
+  while (const auto record = cursor.next()) {
+    if (record->header->seq != header.first_seq + count) return "sequence numbers have a gap";
+    if (record->header->timestamp_ns < time_ns || record->header->timestamp_ns > header.last_time_ns)
+      return "a record's stamp runs back or leaves the batch's times";
+    if (record->header->check != record_check(*record->header, record->payload)) return "a record's check differs";
+    time_ns = record->header->timestamp_ns;
+    ++count;
+  }
+  if (cursor.damaged()) return "a record does not fit into the payload";
+  if (count != header.record_count) return "record count differs from the batch header";
+  return std::nullopt;
+}
+
+}  // namespace lockstep

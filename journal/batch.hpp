@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Batch: an immutable run of consecutive records, sealed by the sequencer; the unit of journal write, of replication
+/// and of execution. Its header is logical: the same on every replica and in every copy of a history (rules 7 and 20).
+/// Where and when a node stored it stands in the journal's own block header, never here.
+///
+///      0       8           16           24          32            36              40
+///     +-------+-----------+------------+-----------+-------------+---------------+-----------+
+///     | index | first seq | first time | last time | record count| payload bytes | schema id |
+///     +-------+-----------+------------+-----------+-------------+---------------+-----------+
+///     | payload digest 16 | previous chain 16      | chain 16                    | zero 32   |
+///     +-------------------+------------------------+-----------------------------+-----------+
+///      48                  64                       80                            96         128
+///
+/// The payload is the records, one behind the other (journal/record.hpp). A batch without records is a tick: it brings
+/// time only, and its two times are equal. Any thread; pure functions.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/digest.hpp"
+#include "journal/record.hpp"
+
+namespace lockstep {
+
+struct BatchHeader {
+  std::uint64_t index = 0;         ///< N in state(N): 1, 2, 3, … without gaps
+  std::uint64_t first_seq = 0;     ///< seq of the first record; of the next record to come when there is none
+  std::int64_t first_time_ns = 0;  ///< stamp of the first record, or of the tick
+  std::int64_t last_time_ns = 0;   ///< stamp of the last record, or of the tick
+  std::uint32_t record_count = 0;
+  std::uint32_t payload_bytes = 0;
+  std::uint64_t schema_id = 0;  ///< XXH3-64 of the application's .bfbs
+  Digest payload_digest;        ///< XXH3-128 of the payload
+  Digest prev_chain;            ///< chain of batch index - 1; zero before the first
+  Digest chain;                 ///< batch_chain(*this)
+  std::uint64_t zero[4] = {};
+};
+static_assert(sizeof(BatchHeader) == 128 && alignof(BatchHeader) == 8);
+static_assert(offsetof(BatchHeader, record_count) == 32 && offsetof(BatchHeader, schema_id) == 40);
+static_assert(offsetof(BatchHeader, payload_digest) == 48 && offsetof(BatchHeader, chain) == 80);
+
+/// The one formula of the chain (rule 7): XXH3-128 over previous chain, first seq, both times, schema, record count,
+/// payload bytes and payload digest. Equal chain at N means equal history up to N.
+[[nodiscard]] Digest batch_chain(const BatchHeader& header);
+
+/// A batch somewhere in memory; valid as long as its owner says (a slab until every cursor has passed it, a reader
+/// until its next call).
+struct BatchView {
+  const BatchHeader* header = nullptr;
+  std::span<const std::byte> payload;
+};
+
+/// One record of a batch.
+struct RecordView {
+  const RecordHeader* header = nullptr;
+  std::span<const std::byte> payload;
+};
+
+/// Walks a batch's records in order. It trusts nothing: a record that does not fit ends the walk with `damaged()`.
+class RecordCursor {
+ public:
+  explicit RecordCursor(std::span<const std::byte> batch_payload) : rest_(batch_payload) {}
+  [[nodiscard]] std::optional<RecordView> next();
+  [[nodiscard]] bool damaged() const { return damaged_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  bool damaged_ = false;
+};
+
+/// Checks a batch against its own header: digest, chain, record count, seq without gaps, stamps in order and in range,
+/// each record's check. Returns what is wrong, or nothing.
+[[nodiscard]] std::optional<const char*> batch_defect(const BatchView& batch);
+
+}  // namespace lockstep

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/admin_server.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <charconv>
+#include <thread>
+
+namespace lockstep {
+
+struct AdminServer::Server {
+  httplib::Server http;
+  std::thread thread;
+};
+
+AdminServer::AdminServer() : server_(std::make_unique<Server>()) {}
+
+Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, AdminHandlers handlers) {
+  std::unique_ptr<AdminServer> admin(new AdminServer);
+  httplib::Server& http = admin->server_->http;
+  http.new_task_queue = [] { return new httplib::ThreadPool(2); };  // httplib owns and deletes it
+  http.set_payload_max_length(4096);
+  // httplib's default adds SO_REUSEPORT, by which two nodes would silently share one admin address.
+  http.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  http.set_read_timeout(2, 0);
+  http.set_write_timeout(2, 0);
+  http.set_keep_alive_max_count(100);
+  const auto serve = [&http](const char* path, const char* type, std::function<std::string()> body) {
+    http.Get(path, [type, body = std::move(body)](const httplib::Request&, httplib::Response& response) {
+      response.set_content(body(), type);
+    });
+  };
+  serve("/metrics", "text/plain; version=0.0.4", std::move(handlers.metrics));
+  serve("/status", "application/json", std::move(handlers.status));
+  serve("/hash", "application/json", std::move(handlers.hash));
+
+  int port = at.port;
+  if (port == 0) {
+    port = http.bind_to_any_port(at.host.c_str());
+  } else if (!http.bind_to_port(at.host.c_str(), port)) {
+    port = -1;
+  }
+  if (port < 0)
+    return fail(ErrorCode::busy, fmt::format("admin: cannot listen on {}: the address is in use or not this host's; "
+                                             "choose another with --admin HOST:PORT",
+                                             at.text()));
+  admin->endpoint_ = {at.host, static_cast<std::uint16_t>(port)};
+  admin->server_->thread = std::thread([&http] { http.listen_after_bind(); });
+  while (!http.is_running()) std::this_thread::yield();  // stop() is lost on a server that does not run yet
+  return admin;
+}
+
+AdminServer::~AdminServer() {
+  server_->http.stop();
+  if (server_->thread.joinable()) server_->thread.join();
+}
+
+Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, int timeout_ms) {
+  httplib::Client client(at.host, at.port);
+  client.set_connection_timeout(timeout_ms / 1000, (timeout_ms % 1000) * 1000);
+  client.set_read_timeout(timeout_ms / 1000, (timeout_ms % 1000) * 1000);
+  const httplib::Result reply = client.Get(path);
+  if (!reply)
+    return fail(ErrorCode::incomplete,
+                fmt::format("{}: no answer in {} ms ({})", at.text(), timeout_ms, httplib::to_string(reply.error())));
+  if (reply->status != 200)
+    return fail(ErrorCode::incomplete,
+                fmt::format("{}{}: HTTP status {}; is this a lockstep admin address?", at.text(), path, reply->status));
+  return reply->body;
+}
+
+Result<io::Endpoint> parse_endpoint(const std::string& text) {
+  const auto colon = text.rfind(':');
+  const auto refuse = [&] {
+    return fail(ErrorCode::usage, fmt::format("'{}' is not an address; write HOST:PORT, as in 127.0.0.1:7070", text));
+  };
+  if (colon == std::string::npos) return refuse();
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
+  if (error != std::errc{} || rest != end || colon + 1 == text.size()) return refuse();
+  std::string host = text.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.find_first_of(" /\\") != std::string::npos) return refuse();
+  return io::Endpoint{host.empty() ? "127.0.0.1" : host, port};
+}
+
+}  // namespace lockstep

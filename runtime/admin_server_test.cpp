@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/admin_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/metrics.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("the admin address serves its three pages and nothing else") {
+  auto server = AdminServer::start({}, {.metrics = [] { return std::string("m"); },
+                                        .status = [] { return std::string("{}"); },
+                                        .hash = [] { return std::string("[]"); }});
+  REQUIRE(server.has_value());
+  CHECK(admin_get((*server)->endpoint(), "/metrics", 2000).value() == "m");
+  CHECK(admin_get((*server)->endpoint(), "/status", 2000).value() == "{}");
+  CHECK(admin_get((*server)->endpoint(), "/hash", 2000).value() == "[]");
+  const auto other = admin_get((*server)->endpoint(), "/etc/passwd", 2000);
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().message.find("404") != std::string::npos);
+}
+
+TEST_CASE("an admin address in use is refused by name") {
+  const auto page = [] { return std::string(); };
+  const auto first = AdminServer::start({}, {page, page, page});
+  REQUIRE(first.has_value());
+  const auto second = AdminServer::start((*first)->endpoint(), {page, page, page});
+  REQUIRE_FALSE(second.has_value());
+  CHECK(second.error().code == ErrorCode::busy);
+  CHECK(second.error().message.find((*first)->endpoint().text()) != std::string::npos);
+}
+
+TEST_CASE("an address where nobody answers is incomplete, not equal to anything") {
+  const auto nobody = admin_get({"127.0.0.1", 1}, "/status", 500);
+  REQUIRE_FALSE(nobody.has_value());
+  CHECK(nobody.error().code == ErrorCode::incomplete);
+  CHECK(nobody.error().message.find("127.0.0.1:1") != std::string::npos);
+}
+
+TEST_CASE("addresses are HOST:PORT, and a bad one is refused with what one looks like") {
+  CHECK(parse_endpoint("127.0.0.1:7070")->port == 7070);
+  CHECK(parse_endpoint(":0")->host == "127.0.0.1");
+  CHECK(parse_endpoint("[::1]:80")->host == "::1");
+  for (const char* bad : {"", "7070", "host:", "host:70700", "host:7x", "a b:1", "/tmp:1"}) {
+    const auto refused = parse_endpoint(bad);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().message.find("HOST:PORT") != std::string::npos);
+  }
+}
+
+TEST_CASE("samples become Prometheus text") {
+  const std::string text =
+      prometheus_text({{Sample::Kind::counter, "lockstep_records_total", "Records stamped.", 3, {}},
+                       {Sample::Kind::gauge, "lockstep_agent_busy", "x", 1, {{"agent", "a"}}},
+                       {Sample::Kind::gauge, "lockstep_agent_busy", "x", 2, {{"agent", "b"}}}});
+  CHECK(text.find("# TYPE lockstep_records_total counter\nlockstep_records_total 3") != std::string::npos);
+  CHECK(text.find("lockstep_agent_busy{agent=\"b\"} 2") != std::string::npos);
+}

@@ -59,6 +59,7 @@ class Disk {
   [[nodiscard]] virtual Result<void> truncate(FileId file, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual Result<void> remove(const std::string& path) = 0;
+  /// Creates a directory and its parents; one that exists is a success.
   [[nodiscard]] virtual Result<void> make_directory(const std::string& path) = 0;
   /// Names in a directory, sorted, without "." and "..".
   [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& path) = 0;

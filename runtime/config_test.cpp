@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/config.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace lockstep;
+
+TEST_CASE("a dumped configuration reads back as itself") {
+  NodeConfig config;
+  config.data = "/var/lib/x \"quoted\"";
+  config.durability = Durability::write;
+  config.io = io::Backend::epoll;
+  config.executors = 3;
+  config.pin = true;
+  config.genesis.seed = 77;
+  NodeConfig read;
+  const auto parsed = parse_config(dump_config(config), "dump", read);
+  REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+  CHECK(dump_config(read) == dump_config(config));
+  CHECK(read.data == config.data);
+  CHECK(read.genesis.seed == 77);
+}
+
+TEST_CASE("a wrong configuration is refused with line, key and what it may be") {
+  const auto refusal = [](std::string_view text) {
+    NodeConfig config;
+    const auto parsed = parse_config(text, "node.toml", config);
+    return parsed ? std::string("accepted") : parsed.error().message;
+  };
+  CHECK(refusal("[node]\n\ndurability = \"maybe\"\n") ==
+        "node.toml:3: [node] durability must be one of \"fsync\", \"write\", \"none\"");
+  CHECK(refusal("[batches]\nslabs = 1\n") == "node.toml:2: [batches] slabs must be an integer from 4 to 1024");
+  CHECK(refusal("[batches]\nslabs = \"16\"\n").find("must be an integer") != std::string::npos);
+  CHECK(refusal("[node]\nlissten = \"x\"\n").find("unknown key 'lissten' in [node]") != std::string::npos);
+  CHECK(refusal("[nodes]\n").find("unknown section or key 'nodes'") != std::string::npos);
+  CHECK(refusal("data = \"x\"\n").find("unknown section or key 'data'") != std::string::npos);
+  CHECK(refusal("[node\n").starts_with("node.toml:1: "));
+  CHECK(refusal("[threads]\npin = 1\n").find("true or false") != std::string::npos);
+}
+
+TEST_CASE("a configuration file that is not there is named") {
+  NodeConfig config;
+  const auto loaded = load_config("/nonexistent/node.toml", config);
+  REQUIRE_FALSE(loaded.has_value());
+  CHECK(loaded.error().message.find("/nonexistent/node.toml") != std::string::npos);
+}

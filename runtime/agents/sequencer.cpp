@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/agents/sequencer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+
+namespace lockstep {
+namespace {
+
+/// What the journal fills a payload's last block with (its reader verifies it).
+constexpr int block_padding_byte = 0xA5;
+/// Frames taken from one ring before the others get their turn again.
+constexpr int frames_per_round = 64;
+
+}  // namespace
+
+Sequencer::Sequencer(BatchPool& pool, const HistoryEnd& end, const Options& options)
+    : pool_(pool), options_(options), index_(end.batch_index), seq_(end.seq), time_ns_(end.time_ns), chain_(end.chain) {
+  LOCKSTEP_ASSERT(pool.sealed() == end.batch_index, "the pool does not start where the history ends");
+  LOCKSTEP_ASSERT(options.seal_depth != 0, "nothing would ever be sealed");
+}
+
+std::byte* Sequencer::claim(std::size_t payload_bytes) {
+  LOCKSTEP_ASSERT(payload_bytes <= max_payload_bytes(), "a record larger than a batch reached the sequencer");
+  const auto bytes = static_cast<std::uint32_t>(record_bytes(payload_bytes));
+  if (base_ != nullptr && used_bytes_ + bytes > pool_.max_batch_bytes()) seal();
+  if (base_ == nullptr && !open_batch()) return nullptr;
+  claimed_bytes_ = bytes;
+  return base_ + used_bytes_ + sizeof(RecordHeader);
+}
+
+void Sequencer::commit(const RecordHeader& header, std::int64_t arrival_ns) {
+  std::byte* const at = base_ + used_bytes_;
+  const std::size_t filled = sizeof(RecordHeader) + header.length;
+  LOCKSTEP_ASSERT(claimed_bytes_ == record_bytes(header.length), "a record was committed that was not claimed");
+  time_ns_ = std::max(time_ns_, arrival_ns);
+  auto* const record = reinterpret_cast<RecordHeader*>(at);
+  *record = header;
+  record->seq = ++seq_;
+  record->timestamp_ns = time_ns_;
+  std::memset(at + filled, 0, claimed_bytes_ - filled);
+  if (record_count_++ == 0) first_time_ns_ = time_ns_;
+  used_bytes_ += claimed_bytes_;
+  claimed_bytes_ = 0;
+}
+
+void Sequencer::append_genesis(std::span<const std::byte> payload, std::int64_t now_ns) {
+  LOCKSTEP_ASSERT(seq_ == 0 && index_ == 0, "genesis must be the first record of a history");
+  std::byte* const at = claim(payload.size());
+  LOCKSTEP_ASSERT(at != nullptr, "an empty pool has no slab for genesis");
+  std::memcpy(at, payload.data(), payload.size());
+  RecordHeader header;
+  header.kind = RecordKind::genesis;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.check = record_check(header, payload);
+  commit(header, now_ns);
+}
+
+bool Sequencer::open_batch() {
+  if (!pool_.can_open(index_ + 1)) return false;
+  base_ = pool_.payload(index_ + 1);
+  used_bytes_ = 0;
+  record_count_ = 0;
+  return true;
+}
+
+void Sequencer::seal() {
+  const std::uint32_t padding = -used_bytes_ & 4095U;
+  std::memset(base_ + used_bytes_, block_padding_byte, padding);
+  BatchHeader& header = pool_.header(index_ + 1);
+  header = BatchHeader{};
+  header.index = ++index_;
+  header.first_seq = seq_ - record_count_ + 1;
+  header.first_time_ns = record_count_ == 0 ? time_ns_ : first_time_ns_;
+  header.last_time_ns = time_ns_;
+  header.record_count = record_count_;
+  header.payload_bytes = used_bytes_;
+  header.schema_id = options_.schema_id;
+  header.payload_digest = xxh3_128({base_, used_bytes_});
+  header.prev_chain = chain_;
+  header.chain = chain_ = batch_chain(header);
+  base_ = nullptr;
+  record_count_ = 0;
+  pool_.publish_sealed(index_);
+}
+
+int Sequencer::do_work(const Now& now) {
+  int done = merge_inbound();
+  if (record_count_ != 0) {
+    deadline_ns_ = INT64_MAX;
+    if (index_ - pool_.committed().read() < options_.seal_depth) {
+      seal();
+      ++done;
+    }
+    return done;
+  }
+  return done + stamp_tick(now);
+}
+
+int Sequencer::merge_inbound() {
+  int total = 0;
+  for (int round = -1; round != 0;) {
+    round = 0;
+    for (ByteRing* ring : inbound_)
+      for (int i = 0; i != frames_per_round && take_frame(*ring); ++i) ++round;
+    total += round;
+    // A batch is worth sealing before more is merged: the journal may be waiting.
+    if (record_count_ != 0 && index_ - pool_.committed().read() < options_.seal_depth) break;
+  }
+  for (ByteRing* ring : inbound_) ring->flush();
+  return total;
+}
+
+bool Sequencer::take_frame(ByteRing& ring) {
+  const std::span<const std::byte> frame = ring.peek();
+  if (frame.empty()) return false;
+  RecordHeader header;
+  std::memcpy(&header, frame.data(), sizeof header);
+  if (header.kind == void_record) {
+    ring.release();
+    return true;
+  }
+  std::byte* const payload = claim(header.length);
+  if (payload == nullptr) return false;
+  std::memcpy(payload, frame.data() + sizeof header, header.length);
+  commit(header, header.timestamp_ns);
+  ring.release();
+  return true;
+}
+
+std::int64_t Sequencer::earliest_due_ns() const {
+  std::int64_t earliest = NextDue::nothing_due;
+  // Acquire pairs with the executor's store; its cursor was read before, so the value is of the last sealed batch.
+  for (const NextDue* due : due_) earliest = std::min(earliest, due->time_ns.load(std::memory_order_acquire));
+  return earliest;
+}
+
+int Sequencer::stamp_tick(const Now& now) {
+  deadline_ns_ = INT64_MAX;
+  // Until the last sealed batch is executed, what executors say is due may be what that batch is about to serve.
+  if (due_.empty() || pool_.executed_by_all() != index_) return 0;
+  const std::int64_t due_ns = earliest_due_ns();
+  if (due_ns == NextDue::nothing_due) return 0;
+  const std::int64_t stamp_ns = std::max(time_ns_, now.real_ns);
+  if (due_ns > stamp_ns) {
+    deadline_ns_ = now.steady_ns + (due_ns - now.real_ns);
+    return 0;
+  }
+  if (base_ == nullptr && !open_batch()) return 0;
+  time_ns_ = stamp_ns;
+  seal();
+  return 1;
+}
+
+}  // namespace lockstep

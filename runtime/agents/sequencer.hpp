@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Sequencer: the one place where order and time enter a history. It owns the sequence number and the stamped time,
+/// packs records into the open batch, laid out as the journal writes it, and seals batches.
+///
+/// Sealing is natural: a batch is sealed when it has records and fewer than `seal_depth` sealed batches await their
+/// commit, or when the next record does not fit. So an idle node seals at once, a busy one fills batches while the disk
+/// works, and no timer adds latency.
+///
+/// Stamped time is max(arrival, the last stamp): it never runs back, not behind a recovered history either. A tick, a
+/// batch without records, is sealed when an executor has mail carried over or a timer due and everything sealed has
+/// been executed; otherwise an idle node stays silent (rule 5).
+///
+/// A single perimeter that runs on the sequencer's thread packs its records directly, through claim() and commit().
+/// Perimeters on other threads pass theirs over one ByteRing each (a RecordHeader and the payload per frame); rings are
+/// merged in the order they were added, frame by frame in rounds.
+///
+/// One thread. It does not check what it packs: that is the perimeter's work.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "journal/record.hpp"
+#include "runtime/agents/agent.hpp"
+#include "runtime/agents/batch_pool.hpp"
+#include "runtime/ring/byte_ring.hpp"
+
+namespace lockstep {
+
+/// Where a history ends: what a sequencer goes on from.
+struct HistoryEnd {
+  std::uint64_t batch_index = 0;
+  std::uint64_t seq = 0;
+  std::int64_t time_ns = 0;
+  Digest chain;
+};
+
+/// When an executor wants time to pass: the stamped time of its earliest timer, `mail_carried` when messages wait for
+/// the next batch, or `nothing_due`. The executor stores it (release) before it publishes its cursor; the sequencer
+/// loads it (acquire) once that cursor has reached the last sealed batch.
+struct alignas(128) NextDue {
+  static constexpr std::int64_t nothing_due = INT64_MAX;
+  static constexpr std::int64_t mail_carried = INT64_MIN;
+  std::atomic<std::int64_t> time_ns{nothing_due};
+};
+
+/// Kind of a frame in a perimeter's ring that was claimed and then refused; it is passed over.
+inline constexpr RecordKind void_record{0};
+
+class Sequencer final : public Agent {
+ public:
+  struct Options {
+    std::uint32_t seal_depth = 2;  ///< sealed batches that may await their commit before records are held back to fill
+    std::uint64_t schema_id = 0;   ///< of the application; part of every batch
+  };
+
+  /// Goes on behind `end`; the pool's cursors must stand at end.batch_index.
+  Sequencer(BatchPool& pool, const HistoryEnd& end, const Options& options);
+
+  /// Records of a perimeter on another thread. Before the first do_work().
+  void add_inbound(ByteRing& ring) { inbound_.push_back(&ring); }
+  /// One per executor. Before the first do_work().
+  void add_due(const NextDue& due) { due_.push_back(&due); }
+
+  /// Room in the open batch for a record's payload, on a multiple of 16; nullptr when every slab is in use, which is
+  /// back-pressure: nothing is lost, try again in a later turn. At most one claim is open; one that is not committed is
+  /// void at the next claim. `payload_bytes` is at most max_payload_bytes().
+  [[nodiscard]] std::byte* claim(std::size_t payload_bytes);
+  /// Stamps the claimed record: seq and timestamp are the sequencer's, everything else (check included) the header's.
+  void commit(const RecordHeader& header, std::int64_t arrival_ns);
+
+  /// The first record of every history (rule 6); only when the history is empty and nothing has been packed.
+  void append_genesis(std::span<const std::byte> payload, std::int64_t now_ns);
+
+  [[nodiscard]] std::size_t max_payload_bytes() const { return pool_.max_batch_bytes() - sizeof(RecordHeader); }
+  [[nodiscard]] std::uint64_t last_seq() const { return seq_; }
+  /// Whether records wait in the open batch.
+  [[nodiscard]] bool has_open_records() const { return record_count_ != 0; }
+
+  [[nodiscard]] std::string_view name() const override { return "sequencer"; }
+  int do_work(const Now& now) override;
+  [[nodiscard]] std::int64_t deadline_ns() const override { return deadline_ns_; }
+
+ private:
+  [[nodiscard]] bool open_batch();
+  void seal();
+  int merge_inbound();
+  [[nodiscard]] bool take_frame(ByteRing& ring);
+  int stamp_tick(const Now& now);
+  [[nodiscard]] std::int64_t earliest_due_ns() const;
+
+  BatchPool& pool_;
+  Options options_;
+
+  // The end of the history as packed so far; the open batch is index_ + 1.
+  std::uint64_t index_;
+  std::uint64_t seq_;
+  std::int64_t time_ns_;
+  Digest chain_;
+
+  // The open batch; base_ is null when there is none.
+  std::byte* base_ = nullptr;
+  std::uint32_t used_bytes_ = 0;
+  std::uint32_t claimed_bytes_ = 0;
+  std::uint32_t record_count_ = 0;
+  std::int64_t first_time_ns_ = 0;
+
+  std::vector<ByteRing*> inbound_;
+  std::vector<const NextDue*> due_;
+  std::int64_t deadline_ns_ = INT64_MAX;
+};
+
+}  // namespace lockstep

@@ -62,7 +62,6 @@ class Histogram {
     const std::size_t shift = (bucket >> step_bits) - 1;
     return (((steps | (bucket & (steps - 1))) + 1) << shift) - 1;
   }
-  static_assert(top_of(bucket_of(1'000'000)) >= 1'000'000 && top_of(bucket_of(UINT64_MAX)) == UINT64_MAX);
 
   std::array<std::uint64_t, (64 - step_bits + 1) << step_bits> counts_{};
   std::uint64_t count_ = 0;

@@ -84,7 +84,8 @@ TEST_CASE("the .hgrm text rises from the least value to the greatest and ends at
     std::istringstream fields(line);
     double value = 0;
     double percentile = 0;
-    REQUIRE(fields >> value >> percentile);
+    fields >> value >> percentile;
+    REQUIRE_FALSE(fields.fail());
     CHECK(value >= last_value);
     CHECK(percentile > last_percentile);
     last_value = value;

@@ -18,6 +18,7 @@ enum class TrapKind : std::uint16_t {
   write_budget = 6,      ///< more old bytes to keep for undo than one handler may overwrite
   no_handler = 7,        ///< no such actor type, or it does not receive this message
   undeclared_send = 8,   ///< the actor sends a message its `Sends` does not list
+  no_actor = 9,          ///< a query to an actor that does not exist; never in the history
 };
 
 /// What the SDK throws to trap; a handler may not catch it and go on (the executor sees that it was raised).

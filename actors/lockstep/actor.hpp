@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What an actor's author includes: messages, Context and Query, addresses, the containers of state.
+///
+///     struct Counter {
+///       static constexpr auto name = "counter";
+///       using Receives = lockstep::Receives<Add>;
+///       std::int64_t total = 0;
+///       void on(const Add& m, lockstep::Context& cx) { cx.reply<Total>(total += m.amount()); }
+///     };
+
+#include "lockstep/address.hpp"
+#include "lockstep/application.hpp"
+#include "lockstep/context.hpp"
+#include "lockstep/query.hpp"
+#include "lockstep/receives.hpp"
+#include "lockstep/trap.hpp"

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// EffectStage: where the effects of the handler in execution wait, in memory taken once, until the handler is done.
+/// Then the executor flushes them, or drops them if it trapped (rules 9 and 10). Limits are counted here, from the
+/// configuration in the history, so that a trap is the same on every machine (rule 8).
+///
+/// An effect is an EffectHeader and its payload, zeros up to a multiple of 16; the same bytes are hashed into the
+/// history's effects and travel to the receiving executor. One thread; belongs to an executor.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "base/digest.hpp"
+#include "lockstep/address.hpp"
+#include "lockstep/encode.hpp"
+#include "lockstep/trap.hpp"
+
+namespace lockstep {
+
+enum class EffectKind : std::uint8_t {
+  reply = 1,  ///< to the client whose request is the cause
+  send = 2,   ///< to an actor
+  trap = 3,   ///< the handler had no effect but this one
+};
+
+struct EffectHeader {
+  Digest previous;           ///< the shard's effects hash before this one; part of what is hashed
+  std::uint32_t length = 0;  ///< payload bytes
+  EffectKind kind = EffectKind::reply;
+  std::uint8_t zero = 0;
+  TrapKind trap = TrapKind::none;
+  std::uint32_t message_type = 0;
+  std::uint32_t zero2 = 0;
+  std::uint64_t cause_seq = 0;     ///< seq of the record, or first seq of the batch for timers, that it all began with
+  std::int64_t cause_time_ns = 0;  ///< stamp of that cause
+  Address sender;                  ///< who emitted it
+  Address target;                  ///< the receiving actor; nobody for a reply or a trap
+  std::uint64_t session = 0;       ///< whose request is the cause; 0 is nobody's
+  std::uint64_t request = 0;
+  std::uint64_t counter = 0;  ///< of a send: the sender's send counter
+  std::uint64_t zero3 = 0;
+};
+static_assert(sizeof(EffectHeader) == 112 && alignof(EffectHeader) == 8);
+static_assert(offsetof(EffectHeader, length) == 16 && offsetof(EffectHeader, cause_seq) == 32);
+static_assert(offsetof(EffectHeader, sender) == 48 && offsetof(EffectHeader, session) == 80);
+static_assert(std::has_unique_object_representations_v<EffectHeader>);
+
+/// Bytes an effect takes in the stage and on its way.
+[[nodiscard]] constexpr std::size_t effect_bytes(std::size_t payload_bytes) {
+  return sizeof(EffectHeader) + ((payload_bytes + 15) & ~std::size_t{15});
+}
+
+/// What a handler may do before it traps; part of the history (rule 6).
+struct EffectLimits {
+  std::uint32_t handler_effects = 1024;           ///< replies, sends and timers
+  std::uint32_t handler_effect_bytes = 1U << 20;  ///< of their headers and payloads
+  std::uint32_t message_bytes = 256U << 10;       ///< of one payload
+};
+
+/// What is left to a shard in this batch.
+struct EffectBudget {
+  std::uint64_t effects = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A timer that the handler set: the executor's index of deadlines learns of it when the handler is done.
+struct StagedTimer {
+  std::int64_t deadline_ns = 0;
+  std::uint64_t id = 0;
+};
+
+class EffectStage {
+ public:
+  explicit EffectStage(const EffectLimits& limits)
+      : limits_(limits),
+        builder_(limits.message_bytes),
+        block_(static_cast<std::byte*>(::operator new(limits.handler_effect_bytes, std::align_val_t{64}))),
+        timers_(new StagedTimer[limits.handler_effects]) {}
+
+  /// Empties the stage for the next handler, whose shard has `budget` left.
+  void begin(const EffectBudget& budget) {
+    budget_ = budget;
+    used_bytes_ = 0;
+    effects_ = 0;
+    timer_count_ = 0;
+    raised_ = TrapKind::none;
+  }
+
+  /// Adds an effect whose payload is an `M`; `header` needs no length and no message type. Throws TrapError at a limit.
+  template <Message M, class... Args>
+  void add(EffectHeader header, const Args&... args) {
+    count_one();
+    const std::span<const std::byte> payload = encode<M>(args...);
+    const std::size_t bytes = lockstep::effect_bytes(payload.size());
+    if (bytes > limits_.handler_effect_bytes - used_bytes_) raise(TrapKind::effect_bytes);
+    if (used_bytes_ + bytes > budget_.bytes) raise(TrapKind::shard_budget);
+    header.length = static_cast<std::uint32_t>(payload.size());
+    header.message_type = message_id<M>;
+    std::byte* const to = block_.get() + used_bytes_;
+    std::memcpy(to, &header, sizeof header);
+    std::memcpy(to + sizeof header, payload.data(), payload.size());
+    std::memset(to + sizeof header + payload.size(), 0, bytes - sizeof header - payload.size());
+    used_bytes_ += static_cast<std::uint32_t>(bytes);
+  }
+
+  /// The bytes of an `M`, valid until the next effect: for a timer, which keeps them in the actor's arena.
+  template <Message M, class... Args>
+  [[nodiscard]] std::span<const std::byte> encode(const Args&... args) {
+    try {
+      return builder_.encode<M>(args...);
+    } catch (const TrapError& trap) {
+      raise(trap.kind);
+    }
+  }
+
+  /// Counts a timer as an effect and remembers it for the index.
+  void add_timer(const StagedTimer& timer) {
+    count_one();
+    timers_[timer_count_++] = timer;
+  }
+
+  /// Ends the handler, whatever it catches: the executor asks raised().
+  [[noreturn]] void raise(TrapKind kind) {
+    if (raised_ == TrapKind::none) raised_ = kind;
+    throw TrapError{raised_};
+  }
+
+  [[nodiscard]] TrapKind raised() const { return raised_; }
+  [[nodiscard]] std::span<std::byte> staged() { return {block_.get(), used_bytes_}; }
+  [[nodiscard]] std::span<const StagedTimer> timers() const { return {timers_.get(), timer_count_}; }
+  [[nodiscard]] std::uint32_t effect_count() const { return effects_; }
+
+ private:
+  struct Deallocate {
+    void operator()(std::byte* block) const { ::operator delete(block, std::align_val_t{64}); }
+  };
+
+  void count_one() {
+    if (raised_ != TrapKind::none) raise(raised_);
+    if (effects_ == limits_.handler_effects) raise(TrapKind::too_many_effects);
+    if (effects_ == budget_.effects) raise(TrapKind::shard_budget);
+    ++effects_;
+  }
+
+  EffectLimits limits_;
+  EffectBudget budget_;
+  MessageBuilder builder_;
+  std::unique_ptr<std::byte, Deallocate> block_;
+  std::unique_ptr<StagedTimer[]> timers_;
+  std::uint32_t used_bytes_ = 0;
+  std::uint32_t effects_ = 0;
+  std::uint32_t timer_count_ = 0;
+  TrapKind raised_ = TrapKind::none;
+};
+
+}  // namespace lockstep

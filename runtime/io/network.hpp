@@ -39,7 +39,7 @@ struct NetworkEvent {
   int error = 0;
   std::uint32_t listener = 0;  ///< for `accepted`: which listen() it came through, 0, 1, … in call order
   ConnectionId connection{};
-  std::span<const std::byte> data;
+  std::span<const std::byte> data{};
 };
 
 class Network {

@@ -17,6 +17,21 @@
 
 namespace lockstep::io {
 
+/// What a reactor has counted since it was made; for metrics and tests. Owner thread.
+struct ReactorCounters {
+  std::uint64_t enters = 0;               ///< system calls that submitted, gathered or slept
+  std::uint64_t sleeps = 0;               ///< waits that did go to the kernel
+  std::uint64_t wakes = 0;                ///< wake() calls that found the owner asleep and cost a system call
+  std::uint64_t completions = 0;          ///< completions or readiness events seen
+  std::uint64_t queue_overflows = 0;      ///< turns in which the completion queue was found overflown
+  std::uint64_t buffer_shortages = 0;     ///< times a connection had to wait for a receive buffer
+  std::uint64_t receives_rearmed = 0;     ///< multishot receives started again after the kernel ended them
+  std::uint64_t partial_sends = 0;        ///< sends whose rest had to be sent again
+  std::uint64_t accept_pauses = 0;        ///< times a listener rested because descriptors or memory ran out
+  std::uint64_t refused_connections = 0;  ///< closed at once because max_connections was reached
+};
+
+/// Destroyed by its owning thread, or by any thread once the owner has ended. Submitted writes have then finished.
 class Reactor {
  public:
   virtual ~Reactor() = default;
@@ -30,12 +45,21 @@ class Reactor {
   virtual void wake() = 0;
   /// "io_uring" or "epoll", for logs and metrics.
   [[nodiscard]] virtual std::string_view backend() const = 0;
+  [[nodiscard]] virtual ReactorCounters counters() const { return {}; }
 };
 
 enum class Backend { automatic, uring, epoll };
 
+struct ReactorOptions {
+  std::uint32_t max_connections = 4096;        ///< one more is accepted and closed at once
+  std::uint32_t receive_buffers = 1024;        ///< a power of two, at most 32768; shared by all connections
+  std::uint32_t receive_buffer_bytes = 16384;  ///< a multiple of 64
+  std::uint32_t submission_entries = 1024;     ///< io_uring only
+  std::uint32_t completion_entries = 32768;    ///< io_uring only; the kernel's limit (65536) clamps it
+};
+
 /// Makes a reactor. `automatic` falls back from io_uring to epoll only where the host forbids it (EPERM, ENOSYS), with
 /// one loud line that names the cause and the remedy; `uring` fails with that text instead.
-[[nodiscard]] Result<std::unique_ptr<Reactor>> make_reactor(Backend backend);
+[[nodiscard]] Result<std::unique_ptr<Reactor>> make_reactor(Backend backend, const ReactorOptions& options = {});
 
 }  // namespace lockstep::io

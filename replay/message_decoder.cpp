@@ -5,6 +5,8 @@
 #include <flatbuffers/reflection.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -42,13 +44,40 @@ std::string struct_json(const reflection::Schema& schema, const reflection::Obje
   return out + "}";
 }
 
+/// One .bfbs of the journal's schema, and the parser that prints its messages.
+struct Schema {
+  std::vector<std::byte> bfbs;  ///< `root` and the objects point into it
+  const reflection::Schema* root = nullptr;
+  std::unique_ptr<flatbuffers::Parser> parser;
+};
+
+Result<std::unique_ptr<Schema>> load_schema(std::span<const std::byte> bfbs) {
+  auto schema = std::make_unique<Schema>();
+  schema->bfbs.assign(bfbs.begin(), bfbs.end());
+  flatbuffers::Verifier verifier(as_u8(schema->bfbs), schema->bfbs.size());
+  if (bfbs.empty() || !reflection::VerifySchemaBuffer(verifier))
+    return fail(ErrorCode::corrupt, "the journal's schema is not a FlatBuffers binary schema");
+  schema->root = reflection::GetSchema(schema->bfbs.data());
+  flatbuffers::IDLOptions options;
+  options.strict_json = true;
+  options.indent_step = -1;  // one line
+  options.output_default_scalars_in_json = true;
+  options.output_enum_identifiers = true;
+  schema->parser = std::make_unique<flatbuffers::Parser>(options);
+  if (!schema->parser->Deserialize(as_u8(schema->bfbs), schema->bfbs.size()))
+    return fail(ErrorCode::incompatible, "the journal's schema was written by a FlatBuffers this build cannot read");
+  return schema;
+}
+
 }  // namespace
 
 struct MessageDecoder::State {
-  std::vector<std::byte> bfbs;  ///< the parser and the map below point into it
-  std::unique_ptr<flatbuffers::Parser> parser;
-  std::map<std::uint32_t, const reflection::Object*> objects;
-  [[nodiscard]] const reflection::Schema& schema() const { return *reflection::GetSchema(bfbs.data()); }
+  struct Message {
+    const Schema* schema;
+    const reflection::Object* object;
+  };
+  std::vector<std::unique_ptr<Schema>> schemas;
+  std::map<std::uint32_t, Message> messages;
 };
 
 MessageDecoder::MessageDecoder(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -56,46 +85,45 @@ MessageDecoder::MessageDecoder(MessageDecoder&&) noexcept = default;
 MessageDecoder& MessageDecoder::operator=(MessageDecoder&&) noexcept = default;
 MessageDecoder::~MessageDecoder() = default;
 
-Result<MessageDecoder> MessageDecoder::from_schema(std::span<const std::byte> bfbs) {
+Result<MessageDecoder> MessageDecoder::from_schema(std::span<const std::byte> schema) {
+  constexpr std::size_t header_bytes = 16;
   auto state = std::make_unique<State>();
-  state->bfbs.assign(bfbs.begin(), bfbs.end());
-  flatbuffers::Verifier verifier(as_u8(state->bfbs), state->bfbs.size());
-  if (bfbs.empty() || !reflection::VerifySchemaBuffer(verifier))
-    return fail(ErrorCode::corrupt, "the journal's schema is not a FlatBuffers binary schema");
-  flatbuffers::IDLOptions options;
-  options.strict_json = true;
-  options.indent_step = -1;  // one line
-  options.output_default_scalars_in_json = true;
-  options.output_enum_identifiers = true;
-  state->parser = std::make_unique<flatbuffers::Parser>(options);
-  if (!state->parser->Deserialize(as_u8(state->bfbs), state->bfbs.size()))
-    return fail(ErrorCode::incompatible, "the journal's schema was written by a FlatBuffers this build cannot read");
-  for (const reflection::Object* object : *state->schema().objects())
-    state->objects[name_id(object->name()->string_view())] = object;
+  while (!schema.empty()) {
+    std::uint64_t length = 0;
+    if (schema.size() >= header_bytes) std::memcpy(&length, schema.data(), sizeof length);
+    if (schema.size() < header_bytes || length == 0 || length > schema.size() - header_bytes)
+      return fail(ErrorCode::corrupt, "the journal's schema block is cut short");
+    auto loaded = load_schema(schema.subspan(header_bytes, length));
+    if (!loaded) return std::unexpected(loaded.error());
+    for (const reflection::Object* object : *(*loaded)->root->objects())
+      state->messages[name_id(object->name()->string_view())] = {loaded->get(), object};
+    state->schemas.push_back(std::move(*loaded));
+    const std::size_t padded = header_bytes + ((length + 15) & ~std::uint64_t{15});
+    schema = schema.subspan(std::min(padded, schema.size()));
+  }
   return MessageDecoder(std::move(state));
 }
 
 std::string MessageDecoder::name(std::uint32_t message_type) const {
-  const auto found = state_->objects.find(message_type);
-  return found == state_->objects.end() ? std::string() : found->second->name()->str();
+  const auto found = state_->messages.find(message_type);
+  return found == state_->messages.end() ? std::string() : found->second.object->name()->str();
 }
 
 Result<std::string> MessageDecoder::json(std::uint32_t message_type, std::span<const std::byte> payload) const {
-  const auto found = state_->objects.find(message_type);
-  if (found == state_->objects.end())
+  const auto found = state_->messages.find(message_type);
+  if (found == state_->messages.end())
     return fail(ErrorCode::incompatible,
                 fmt::format("no message of type {:08x} in the journal's schema", message_type));
-  const reflection::Object& object = *found->second;
-  const std::string name = object.name()->str();
+  const auto& [schema, object] = found->second;
+  const std::string name = object->name()->str();
   const auto refuse = [&] { return fail(ErrorCode::corrupt, fmt::format("the payload is not a {}", name)); };
-  if (object.is_struct()) {
-    if (payload.size() < static_cast<std::size_t>(object.bytesize())) return refuse();
-    return struct_json(state_->schema(), object, as_u8(payload));
+  if (object->is_struct()) {
+    if (payload.size() < static_cast<std::size_t>(object->bytesize())) return refuse();
+    return struct_json(*schema->root, *object, as_u8(payload));
   }
-  if (payload.empty() || !flatbuffers::Verify(state_->schema(), object, as_u8(payload), payload.size()))
-    return refuse();
+  if (payload.empty() || !flatbuffers::Verify(*schema->root, *object, as_u8(payload), payload.size())) return refuse();
   std::string text;
-  if (!state_->parser->SetRootType(name.c_str()) || !flatbuffers::GenerateText(*state_->parser, as_u8(payload), &text))
+  if (!schema->parser->SetRootType(name.c_str()) || !flatbuffers::GenerateText(*schema->parser, as_u8(payload), &text))
     return refuse();
   return text;
 }

@@ -17,8 +17,9 @@ namespace lockstep {
 
 class MessageDecoder {
  public:
-  /// `bfbs` is a FlatBuffers binary schema (flatc --schema -b); it is verified before use.
-  [[nodiscard]] static Result<MessageDecoder> from_schema(std::span<const std::byte> bfbs);
+  /// `schema` is what a journal's SCHEMA block holds (Application::schema()): FlatBuffers binary schemas, each behind a
+  /// 16-byte header of its length and padded to 16. Each is verified before use.
+  [[nodiscard]] static Result<MessageDecoder> from_schema(std::span<const std::byte> schema);
   MessageDecoder(MessageDecoder&&) noexcept;
   MessageDecoder& operator=(MessageDecoder&&) noexcept;
   ~MessageDecoder();

@@ -60,8 +60,8 @@ static_assert(offsetof(FrameHeader, ack_distance) == 6 && offsetof(FrameHeader, 
 static_assert(offsetof(FrameHeader, message_type) == 16 && offsetof(FrameHeader, actor_type) == 20);
 static_assert(offsetof(FrameHeader, key) == 24);
 
-inline constexpr std::uint64_t magic = 0x50455453'4b434f4c;  ///< the bytes "LOCKSTEP"
-inline constexpr std::uint16_t version = 1;
+inline constexpr std::uint64_t protocol_magic = 0x50455453'4b434f4c;  ///< the bytes "LOCKSTEP"
+inline constexpr std::uint16_t protocol_version = 1;
 
 /// What either side can do beyond this version's core; both send what they have and use what both have.
 enum Capability : std::uint32_t {
@@ -71,9 +71,9 @@ enum Capability : std::uint32_t {
 /// The client's first frame. A session to resume is named by its number and the secret its HelloOk gave; 0 asks for a
 /// new one.
 struct Hello {
-  std::uint64_t magic = wire::magic;
-  std::uint16_t version_min = wire::version;
-  std::uint16_t version_max = wire::version;
+  std::uint64_t magic = wire::protocol_magic;
+  std::uint16_t version_min = wire::protocol_version;
+  std::uint16_t version_max = wire::protocol_version;
   std::uint32_t capabilities = 0;
   std::uint64_t resume_session = 0;
   std::uint64_t resume_secret = 0;
@@ -84,8 +84,8 @@ static_assert(offsetof(Hello, version_min) == 8 && offsetof(Hello, capabilities)
 static_assert(offsetof(Hello, resume_session) == 16 && offsetof(Hello, schema_id) == 32);
 
 struct HelloOk {
-  std::uint64_t magic = wire::magic;
-  std::uint16_t version = wire::version;  ///< the one that is spoken from here on
+  std::uint64_t magic = wire::protocol_magic;
+  std::uint16_t version = wire::protocol_version;  ///< the one that is spoken from here on
   std::uint16_t zero = 0;
   std::uint32_t capabilities = 0;
   std::uint64_t session = 0;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/agents/codec.hpp"
+
+#include "base/assert.hpp"
+
+namespace lockstep {
+
+wire::WireError refusal(Admission admission) {
+  switch (admission) {
+    case Admission::unknown_type:
+      return wire::WireError::unknown_type;
+    case Admission::too_large:
+      return wire::WireError::too_large;
+    case Admission::verification_failed:
+      return wire::WireError::verification_failed;
+    case Admission::accepted:
+    case Admission::no_room:
+      break;
+  }
+  LOCKSTEP_ASSERT(false, "an accepted message has no refusal");
+  return {};
+}
+
+std::string_view refusal_text(wire::WireError error) {
+  switch (error) {
+    case wire::WireError::malformed:
+      return "not a frame of this protocol";
+    case wire::WireError::version:
+      return "no protocol version in common; this node speaks version 1";
+    case wire::WireError::unknown_type:
+      return "no actor type of this node receives this message in this way";
+    case wire::WireError::too_large:
+      return "the message is larger than the node accepts";
+    case wire::WireError::verification_failed:
+      return "the payload is not a valid message of its type";
+    case wire::WireError::overload:
+      return "a limit of the node is reached; try again later";
+    case wire::WireError::unsupported:
+      return "the node does not support this";
+    case wire::WireError::trapped:
+      return "the handler failed and its writes were undone";
+    case wire::WireError::stopping:
+      return "the node is about to stop";
+  }
+  return "unknown error";
+}
+
+}  // namespace lockstep

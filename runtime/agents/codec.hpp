@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a codec tells its perimeter. A codec turns a connection's bytes into messages for the Intake, and answers into
+/// bytes for the Outbox; it knows nothing of sockets. Codecs are called per chunk of bytes and per answer, without a
+/// virtual call: a perimeter has one of each kind.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lockstep/wire.hpp"
+#include "runtime/agents/intake.hpp"
+#include "runtime/metrics.hpp"
+
+namespace lockstep {
+
+struct Consumed {
+  enum class Then : std::uint8_t {
+    more,          ///< the rest is the start of something longer, or nothing is left
+    wait_room,     ///< the rest must be given again when the sequencer or an executor has room
+    wait_answers,  ///< the rest must be given again when requests of this connection have been answered
+    drain,         ///< the client is done: answer what is in flight, then close
+    close,         ///< close as soon as what was written is sent
+  };
+  std::size_t bytes = 0;
+  Then then = Then::more;
+};
+
+struct CodecLimits {
+  std::uint32_t max_in_flight = 4096;  ///< unanswered requests of a connection, after which it is not read
+};
+
+/// Counted by a perimeter's thread, read by any.
+struct PerimeterMetrics {
+  Counter connections;  ///< open now
+  Counter connections_total;
+  Counter connections_refused_total;  ///< beyond max_connections
+  Counter cut_off_total;              ///< clients that did not read
+  Counter received_bytes_total;
+  Counter sent_bytes_total;
+  Counter requests_total;
+  Counter queries_total;
+  Counter answers_total;
+  Counter orphans_total;                         ///< answers whose connection had gone
+  Counter holds_total;                           ///< times a connection was not read, for want of room or of answers
+  Counter errors_total[wire::wire_error_count];  ///< by WireError
+};
+
+/// A refusal as the wire names it.
+[[nodiscard]] wire::WireError refusal(Admission admission);
+/// A readable sentence for a client's log.
+[[nodiscard]] std::string_view refusal_text(wire::WireError error);
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// UringDisk: Disk by io_uring. Writes and syncs go through the reactor's ring; the kernel runs a sync in a thread of
+/// its own, so a spinning owner does not delay it (a write with RWF_DSYNC it would: research/uring.md section 2.3).
+/// Background work runs on one helper thread. Buffers are not registered: the measured gain is within noise, and
+/// locked memory is scarce. One thread.
+
+#include <vector>
+
+#include "runtime/io/disk_threads.hpp"
+#include "runtime/io/posix_files.hpp"
+#include "runtime/io/ring.hpp"
+
+namespace lockstep::io {
+
+class UringDisk final : public PosixFiles {
+ public:
+  /// `notify` ends the owner's sleep; it is called on the helper thread after each background completion.
+  UringDisk(Ring& ring, const std::function<void()>& notify);
+
+  void submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) override;
+  void submit_sync(FileId file, std::uint64_t token) override;
+  void submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) override;
+  std::span<const DiskCompletion> poll() override;
+
+  // For the reactor.
+  void on_completion(const RingCompletion& completion);
+  /// Collects what the helper thread has finished; returns how many completions wait for poll().
+  std::size_t gather();
+  /// Writes and syncs the kernel still works on.
+  [[nodiscard]] std::uint32_t in_flight() const { return in_flight_; }
+
+ private:
+  struct Operation {
+    std::uint64_t token = 0;
+    std::uint32_t generation = 0;
+    std::vector<iovec> pieces;  ///< the kernel reads them after submit_write() has returned
+  };
+
+  std::uint32_t take_slot(std::uint64_t token);
+
+  Ring& ring_;
+  std::vector<Operation> operations_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t in_flight_ = 0;
+  std::vector<DiskCompletion> gathered_;
+  std::vector<DiskCompletion> handed_out_;
+  DiskThreads background_;
+};
+
+}  // namespace lockstep::io

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// PerimeterBench: a perimeter with its sequencer and pool over a FakeNetwork, and a journal and an executor played by
-/// the test: everything sealed is committed, and every record is answered with its own payload, when the test says so.
+/// NodeBench: a perimeter with its sequencer and pool over some Network, and a journal and an executor played by the
+/// test: everything sealed is committed, and every record and query is answered with its own payload, when the test
+/// says so. PerimeterBench is one over a FakeNetwork.
 
 #include <cstring>
 #include <optional>
@@ -81,20 +82,18 @@ inline std::vector<ReadFrame> frames_of(std::string_view bytes) {
   return frames;
 }
 
-struct PerimeterBench {
+struct NodeBench {
   struct Options {
     Perimeter::Options perimeter{};
     BatchPool::Options pool{.slabs = 8, .max_batch_bytes = 64U << 10, .executors = 1, .last_index = 0};
     bool with_queries = true;
   };
-  PerimeterBench() : PerimeterBench(Options{}) {}
-  explicit PerimeterBench(const Options& options)
+  NodeBench(io::Network& network, const Options& options)
       : pool(options.pool),
         sequencer(pool, {}, {.seal_depth = 2, .schema_id = 1}),
         answers(1U << 20),
         queries(1U << 18),
         perimeter(network, bank_application(), routes(options), limited(options)) {
-    LOCKSTEP_ASSERT(perimeter.listen({}, CodecKind::native).has_value(), "a fake network can listen");
     perimeter.add_answers(answers);
   }
 
@@ -126,6 +125,18 @@ struct PerimeterBench {
     pool.executed(0).publish(sealed);
     return records;
   }
+  /// Answers the queries that wait; returns how many.
+  int execute_queries() {
+    int count = 0;
+    for (auto asked = queries.peek(); !asked.empty(); asked = queries.peek(), ++count) {
+      QueryFrame query;
+      std::memcpy(&query, asked.data(), sizeof query);
+      push_answer({query.session, query.request, query.message_type, query.length, Outcome::reply, {}, 0},
+                  asked.subspan(sizeof query, query.length));
+      queries.release();
+    }
+    return count;
+  }
   void answer(const RecordHeader& record, std::span<const std::byte> payload, Outcome outcome = Outcome::reply,
               std::uint32_t detail = 0) {
     push_answer({record.session,
@@ -145,17 +156,6 @@ struct PerimeterBench {
     answers.publish();
   }
 
-  /// A client that has said hello; what it read is taken.
-  io::ConnectionId greeted() {
-    const io::ConnectionId client = network.connect();
-    network.client_sends(client, hello_frame());
-    turns(2);
-    greeting = frames_of(network.client_reads(client)).at(0);
-    return client;
-  }
-  std::vector<ReadFrame> read(io::ConnectionId client) { return frames_of(network.client_reads(client)); }
-
-  FakeNetwork network;
   BatchPool pool;
   Sequencer sequencer;
   ByteRing answers;
@@ -163,7 +163,6 @@ struct PerimeterBench {
   Perimeter perimeter;
   std::int64_t steady_ns = 0;
   std::uint64_t executed = 0;
-  ReadFrame greeting;
 
  private:
   Intake::Routes routes(const Options& options) {
@@ -180,6 +179,29 @@ struct PerimeterBench {
     made.max_payload_bytes = std::min<std::size_t>(made.max_payload_bytes, options.pool.max_batch_bytes - 64);
     return made;
   }
+};
+
+struct FakeNetworkHolder {
+  FakeNetwork network;
+};
+
+struct PerimeterBench : FakeNetworkHolder, NodeBench {
+  PerimeterBench() : PerimeterBench(Options{}) {}
+  explicit PerimeterBench(const Options& options) : NodeBench(network, options) {
+    LOCKSTEP_ASSERT(perimeter.listen({}, CodecKind::native).has_value(), "a fake network can listen");
+  }
+
+  /// A client that has said hello; what it read is taken.
+  io::ConnectionId greeted() {
+    const io::ConnectionId client = network.connect();
+    network.client_sends(client, hello_frame());
+    turns(2);
+    greeting = frames_of(network.client_reads(client)).at(0);
+    return client;
+  }
+  std::vector<ReadFrame> read(io::ConnectionId client) { return frames_of(network.client_reads(client)); }
+
+  ReadFrame greeting;
 };
 
 }  // namespace lockstep::testing

@@ -18,12 +18,12 @@
 namespace lockstep {
 
 struct ActorHeader {
-  Address self;
+  Address self = {};
   std::int64_t last_now_ns = 0;   ///< now() of the last handler that was not undone
   std::uint64_t invocations = 0;  ///< handlers that were not undone; keys random()
   std::uint64_t sends = 0;        ///< messages sent to actors; orders what one sender sends
   std::uint64_t timers_made = 0;  ///< the next timer's serial number
-  Link timer_slots;               ///< array of TimerSlot
+  Link timer_slots = {};          ///< array of TimerSlot
   std::uint32_t timer_capacity = 0;
   std::uint32_t free_timer_slot = 0;  ///< 1 + index of the first free slot; 0 when all are taken
   std::uint32_t timer_count = 0;

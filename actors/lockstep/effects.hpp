@@ -25,13 +25,14 @@
 namespace lockstep {
 
 enum class EffectKind : std::uint8_t {
-  reply = 1,  ///< to the client whose request is the cause
-  send = 2,   ///< to an actor
-  trap = 3,   ///< the handler had no effect but this one
+  nothing = 0,  ///< tells a client that its request has no reply; no part of the history
+  reply = 1,    ///< to the client whose request is the cause
+  send = 2,     ///< to an actor
+  trap = 3,     ///< the handler had no effect but this one
 };
 
 struct EffectHeader {
-  Digest previous;           ///< the shard's effects hash before this one; part of what is hashed
+  Digest previous = {};      ///< the shard's effects hash before this one; part of what is hashed
   std::uint32_t length = 0;  ///< payload bytes
   EffectKind kind = EffectKind::reply;
   std::uint8_t zero = 0;
@@ -40,8 +41,8 @@ struct EffectHeader {
   std::uint32_t zero2 = 0;
   std::uint64_t cause_seq = 0;     ///< seq of the record, or first seq of the batch for timers, that it all began with
   std::int64_t cause_time_ns = 0;  ///< stamp of that cause
-  Address sender;                  ///< who emitted it
-  Address target;                  ///< the receiving actor; nobody for a reply or a trap
+  Address sender = {};             ///< who emitted it
+  Address target = {};             ///< the receiving actor; nobody for a reply or a trap
   std::uint64_t session = 0;       ///< whose request is the cause; 0 is nobody's
   std::uint64_t request = 0;
   std::uint64_t counter = 0;  ///< of a send: the sender's send counter
@@ -130,6 +131,16 @@ class EffectStage {
   [[noreturn]] void raise(TrapKind kind) {
     if (raised_ == TrapKind::none) raised_ = kind;
     throw TrapError{raised_};
+  }
+
+  /// All that was staged makes way for one effect of kind `trap`.
+  void replace_by_trap(EffectHeader header, TrapKind kind) {
+    header.kind = EffectKind::trap;
+    header.trap = kind;
+    std::memcpy(block_.get(), &header, sizeof header);
+    used_bytes_ = sizeof header;
+    effects_ = 1;
+    timer_count_ = 0;
   }
 
   [[nodiscard]] TrapKind raised() const { return raised_; }

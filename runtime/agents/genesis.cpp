@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/agents/genesis.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "control_generated.h"
+#include "lockstep/effects.hpp"
+#include "lockstep/message.hpp"
+#include "lockstep/write_barrier.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Refuses `value` outside [low, high].
+template <class T>
+Result<void> in_range(const char* field, T value, T low, T high) {
+  if (value >= low && value <= high) return {};
+  return fail(ErrorCode::usage, fmt::format("genesis: {} is {}, but must be {} to {}", field, value, low, high));
+}
+
+}  // namespace
+
+Result<void> validate(const Genesis& genesis) {
+  const Result<void> checks[] = {
+      in_range("shards", genesis.shards, 1U, 4096U),
+      in_range("max_rounds", genesis.max_rounds, 1U, 1U << 20U),
+      in_range<std::uint64_t>("checkpoint_interval", genesis.checkpoint_interval, 1, 1ULL << 40U),
+      in_range("handler_effects", genesis.handler_effects, 1U, 1U << 20U),
+      in_range("message_bytes", genesis.message_bytes, 64U, 64U << 20U),
+      in_range("handler_effect_bytes", genesis.handler_effect_bytes,
+               static_cast<std::uint32_t>(effect_bytes(genesis.message_bytes)), 1U << 30U),
+      in_range("handler_write_bytes", genesis.handler_write_bytes,
+               static_cast<std::uint32_t>(WriteBarrier::min_log_bytes), 1U << 31U),
+      in_range<std::uint64_t>("shard_effects", genesis.shard_effects, genesis.handler_effects, 1ULL << 32U),
+      in_range<std::uint64_t>("shard_effect_bytes", genesis.shard_effect_bytes, genesis.handler_effect_bytes,
+                              1ULL << 40U),
+      in_range<std::uint64_t>("shard_memory_bytes", genesis.shard_memory_bytes, 1ULL << 20U, 1ULL << 46U),
+      in_range<std::uint64_t>("shard_mail_bytes", genesis.shard_mail_bytes, 4096, 1ULL << 32U),
+      in_range("reply_window", genesis.reply_window, 1U, 1U << 16U),
+      in_range<std::int64_t>("session_expiry_ns", genesis.session_expiry_ns, 1, INT64_MAX),
+  };
+  for (const Result<void>& check : checks) {
+    if (!check) return check;
+  }
+  return {};
+}
+
+std::vector<std::byte> encode(const Genesis& genesis) {
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.ForceDefaults(true);
+  fbb.Finish(control::CreateGenesis(fbb, genesis.application, genesis.cluster_seed, genesis.shards, genesis.max_rounds,
+                                    genesis.checkpoint_interval, genesis.handler_effects, genesis.handler_effect_bytes,
+                                    genesis.message_bytes, genesis.handler_write_bytes, genesis.shard_effects,
+                                    genesis.shard_effect_bytes, genesis.shard_memory_bytes, genesis.shard_mail_bytes,
+                                    genesis.reply_window, genesis.session_expiry_ns));
+  const auto bytes = std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize()));
+  return {bytes.begin(), bytes.end()};
+}
+
+Result<Genesis> decode_genesis(std::span<const std::byte> payload) {
+  if (!verify<control::Genesis>(payload)) {
+    return fail(ErrorCode::corrupt, "genesis: the record is not a lockstep.control.Genesis");
+  }
+  const auto& read = decode<control::Genesis>(payload.data());
+  const Genesis genesis{
+      .application = read.application(),
+      .cluster_seed = read.cluster_seed(),
+      .shards = read.shards(),
+      .max_rounds = read.max_rounds(),
+      .checkpoint_interval = read.checkpoint_interval(),
+      .handler_effects = read.handler_effects(),
+      .handler_effect_bytes = read.handler_effect_bytes(),
+      .message_bytes = read.message_bytes(),
+      .handler_write_bytes = read.handler_write_bytes(),
+      .shard_effects = read.shard_effects(),
+      .shard_effect_bytes = read.shard_effect_bytes(),
+      .shard_memory_bytes = read.shard_memory_bytes(),
+      .shard_mail_bytes = read.shard_mail_bytes(),
+      .reply_window = read.reply_window(),
+      .session_expiry_ns = read.session_expiry_ns(),
+  };
+  if (const Result<void> valid = validate(genesis); !valid) return std::unexpected(valid.error());
+  return genesis;
+}
+
+Digest genesis_digest(const Genesis& genesis) {
+  return xxh3_128(encode(genesis));
+}
+
+}  // namespace lockstep

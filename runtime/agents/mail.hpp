@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Mail: how messages from actor to actor travel between executors and wait for their round.
+///
+/// A frame on a mail ring is an effect of kind `send` (EffectHeader and payload, lockstep/effects.hpp), or a
+/// RoundMarker that closes its sender's round. Every executor has one ring to every other (rule 10); what it sends to
+/// its own shards goes into its mailbox at once.
+///
+/// A Mailbox holds the mail of one round until it is handled, sorted by (shard, cause, sender, send counter): the order
+/// that does not depend on who ran where (rule 2). One thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/effects.hpp"
+#include "runtime/ring/byte_ring.hpp"
+
+namespace lockstep {
+
+/// The last frame of a round on a mail ring.
+struct RoundMarker {
+  std::uint64_t round = 0;  ///< counted over the executor's whole life
+  std::uint64_t sent = 0;   ///< whether the sender sent any message in the round, to itself included (rule 4)
+};
+static_assert(sizeof(RoundMarker) == 16 && sizeof(RoundMarker) < sizeof(EffectHeader));
+
+/// The shard of an actor: xxh3_64(address) mod shards. `address_hash` also serves the shard's directory.
+[[nodiscard]] inline std::uint64_t address_hash(const Address& address) {
+  return xxh3_64(object_bytes(address));
+}
+[[nodiscard]] constexpr std::uint32_t shard_of(std::uint64_t hash, std::uint32_t shards) {
+  return static_cast<std::uint32_t>(hash % shards);
+}
+[[nodiscard]] constexpr std::uint32_t executor_of(std::uint32_t shard, std::uint32_t executors) {
+  return shard % executors;
+}
+
+/// The rings between `executors`, one for each ordered pair. Each must hold the longest message twice.
+class MailRings {
+ public:
+  MailRings(std::uint32_t executors, std::size_t ring_bytes);
+
+  [[nodiscard]] std::uint32_t executors() const { return executors_; }
+  /// `from` and `to` differ.
+  [[nodiscard]] ByteRing& ring(std::uint32_t from, std::uint32_t to) { return *rings_[from * executors_ + to]; }
+
+ private:
+  std::uint32_t executors_;
+  std::vector<std::unique_ptr<ByteRing>> rings_;
+};
+
+class Mailbox {
+ public:
+  struct Entry {
+    std::uint32_t shard = 0;
+    std::uint64_t cause_seq = 0;
+    Address sender;
+    std::uint64_t counter = 0;
+    const EffectHeader* effect = nullptr;  ///< the payload lies behind it, 16-aligned
+  };
+
+  /// `frame` is an effect; it is copied.
+  void add(std::uint32_t shard, std::span<const std::byte> frame);
+  /// Puts what was added into the order of handling.
+  void sort();
+  [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
+  /// Forgets all mail, keeps the memory for the next round.
+  void clear();
+
+ private:
+  static constexpr std::size_t chunk_bytes = 1U << 20U;
+  struct Chunk {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
+  };
+  [[nodiscard]] std::byte* take(std::size_t bytes);
+
+  std::vector<Entry> entries_;
+  std::vector<Chunk> chunks_;
+  std::size_t chunk_ = 0;  // the one in use
+  std::size_t used_ = 0;   // of it
+};
+
+/// The payload of an effect that lies in memory.
+[[nodiscard]] inline std::span<const std::byte> effect_payload(const EffectHeader& effect) {
+  return {reinterpret_cast<const std::byte*>(&effect + 1), effect.length};
+}
+
+}  // namespace lockstep

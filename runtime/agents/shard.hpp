@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Shard: a set of actors whose order of messages is one (architecture.md section 5), with what is kept once a shard:
+/// the directory of its actors, the effects hash, the budget of the batch, and the mail it carries into the next batch.
+/// The carried mail lies in an arena of the shard's own, hashed like an actor's.
+///
+/// Belongs to one executor; one thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "lockstep/actor_header.hpp"
+#include "lockstep/actor_type.hpp"
+#include "lockstep/arena.hpp"
+#include "lockstep/effects.hpp"
+#include "runtime/agents/genesis.hpp"
+#include "runtime/agents/mail.hpp"
+
+namespace lockstep {
+
+/// An actor as its executor sees it: where its image and the parts of it lie in this process. Stays where it is.
+struct Actor {
+  Address address;
+  const ActorType* type = nullptr;
+  Arena* arena = nullptr;
+  ActorHeader* header = nullptr;
+  std::byte* root = nullptr;
+};
+
+class Shard {
+ public:
+  /// `barrier` is the executor's.
+  Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+
+  /// Null when there is no such actor. `hash` is address_hash(address).
+  [[nodiscard]] Actor* find(const Address& address, std::uint64_t hash) const;
+  /// A new actor with an empty arena; null when the shard's memory, as genesis counts it, does not suffice.
+  [[nodiscard]] Actor* create(const Address& address, std::uint64_t hash, const ActorType& type);
+  /// Takes back the last create().
+  void undo_create(std::uint64_t hash);
+
+  /// What is left of the shard's budget in batch `batch`.
+  [[nodiscard]] EffectBudget& budget(std::uint64_t batch);
+
+  /// Running hash over the shard's effects.
+  Digest effects;
+
+  /// Keeps `mail` (entries of this shard, in order) for the next batch. It must fit shard_mail_bytes.
+  void carry(std::span<const Mailbox::Entry> mail);
+  /// The frames of the carried mail, one behind the other.
+  [[nodiscard]] std::span<const std::byte> carried() const;
+  void drop_carried();
+
+  /// Digest of all that the shard holds.
+  [[nodiscard]] Digest state_digest();
+
+ private:
+  struct MailHeader {  // root of the shard's own arena
+    Link frames;
+    std::uint32_t zero = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Slot {
+    std::uint64_t hash = 0;
+    Actor* actor = nullptr;
+  };
+  struct Image {
+    Image(std::byte* memory, std::uint64_t capacity, WriteBarrier& barrier);
+    std::vector<std::uint64_t> page_marks;
+    std::uint64_t arena_mark = 0;
+    Arena arena;
+    Digest digest;
+  };
+
+  [[nodiscard]] Image* make_image(std::uint64_t capacity);
+  [[nodiscard]] MailHeader& mail() const;
+  void insert(const Slot& slot);
+  void grow();
+
+  std::uint32_t number_;
+  Genesis genesis_;
+  WriteBarrier& barrier_;
+  EffectBudget budget_;
+  std::uint64_t budget_batch_ = 0;
+
+  std::byte* memory_;
+  std::uint64_t memory_used_ = 0;
+  std::deque<Image> images_;  // [0] is the shard's own
+  std::deque<Actor> actors_;
+  std::vector<Slot> directory_;  // open addressing, a power of two
+};
+
+}  // namespace lockstep

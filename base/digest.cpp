@@ -6,10 +6,23 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace lockstep {
 
 std::string Digest::hex() const {
   return fmt::format("{:016x}{:016x}", high, low);
+}
+
+std::optional<Digest> Digest::from_hex(std::string_view text) {
+  if (text.size() != 32) return std::nullopt;
+  Digest digest;
+  const auto read = [](std::string_view half, std::uint64_t& into) {
+    const auto [end, error] = std::from_chars(half.data(), half.data() + half.size(), into, 16);
+    return error == std::errc{} && end == half.data() + half.size();
+  };
+  if (!read(text.substr(0, 16), digest.high) || !read(text.substr(16), digest.low)) return std::nullopt;
+  return digest;
 }
 
 Digest xxh3_128(std::span<const std::byte> bytes, std::uint64_t seed) {

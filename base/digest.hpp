@@ -8,8 +8,10 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace lockstep {
@@ -24,6 +26,8 @@ struct Digest {
   /// 32 lower-case hex digits, high half first; `short_hex` is its first 16.
   [[nodiscard]] std::string hex() const;
   [[nodiscard]] std::string short_hex() const { return hex().substr(0, 16); }
+  /// hex() read back; nothing for anything but 32 hex digits.
+  [[nodiscard]] static std::optional<Digest> from_hex(std::string_view text);
 };
 static_assert(sizeof(Digest) == 16);
 

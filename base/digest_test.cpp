@@ -20,3 +20,11 @@ TEST_CASE("a digest prints its high half first and knows zero") {
   CHECK(Digest{}.is_zero());
   CHECK_FALSE(Digest{0, 1}.is_zero());
 }
+
+TEST_CASE("a printed digest reads back, and anything else is refused") {
+  const Digest digest{0x0123456789abcdefULL, 0xfedcba9876543210ULL};
+  CHECK(Digest::from_hex(digest.hex()) == digest);
+  for (const char* bad : {"", "00", "0x000000000000000000000000000000", "-0000000000000000000000000000001",
+                          "00000000000000020000000000000001 ", "g0000000000000020000000000000001"})
+    CHECK_FALSE(Digest::from_hex(bad).has_value());
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The files of a journal's directory: names of segments, and which ones there are. A name is only a hint; the header
+/// inside says what a file is. Names this program did not give are left alone.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "journal/disk.hpp"
+
+namespace lockstep {
+
+/// "seg-000000000000002a.jnl"
+[[nodiscard]] std::string segment_name(std::uint64_t segment_id);
+[[nodiscard]] std::optional<std::uint64_t> segment_id_of(std::string_view name);
+
+struct JournalFiles {
+  std::vector<std::uint64_t> segments;  ///< ids, ascending
+  std::vector<std::string> temporary;   ///< names of what a start or a roll left half made
+  bool has_hard_state = false;
+};
+[[nodiscard]] Result<JournalFiles> list_journal(Disk& disk, const std::string& directory);
+
+}  // namespace lockstep

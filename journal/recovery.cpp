@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/recovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "journal/directory.hpp"
+#include "journal/segment_scan.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int lock_attempts = 5;
+constexpr auto lock_wait = std::chrono::milliseconds(50);
+
+Result<void> lock_with_patience(Disk& disk, FileId file, const std::string& directory) {
+  Result<void> locked = disk.lock(file);
+  for (int attempt = 1; attempt < lock_attempts && !locked && locked.error().code == ErrorCode::busy; ++attempt) {
+    std::this_thread::sleep_for(lock_wait);
+    locked = disk.lock(file);
+  }
+  if (!locked && locked.error().code == ErrorCode::busy)
+    return fail(ErrorCode::busy,
+                fmt::format("another process runs on {}; stop it, or use another directory", directory));
+  return locked;
+}
+
+/// One pass over a directory, from listing to the single verdict, and then the changes.
+class Recovery {
+ public:
+  Recovery(Disk& disk, const RecoveryOptions& options, HardStateFile hard_state)
+      : disk_(disk), options_(options), hard_state_(std::move(hard_state)) {}
+
+  Result<void> judge();
+  Result<void> settle();
+
+  [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
+  [[nodiscard]] Recovered take(DirectoryLock lock);
+
+ private:
+  [[nodiscard]] std::string path_of(std::uint64_t segment) const {
+    return options_.directory + "/" + segment_name(segment);
+  }
+  Result<void> check_identity() const;
+  Result<void> check_ids();
+  Result<void> sync_all();
+  Result<void> check_headers();
+  Result<void> find_last_used();
+  Result<void> scan_all();
+  Result<void> one_verdict() const;
+  Result<void> seal_last();
+  Result<void> keep_copy(std::uint64_t segment);
+
+  Disk& disk_;
+  const RecoveryOptions& options_;
+  HardStateFile hard_state_;
+  JournalFiles files_;
+  std::vector<SegmentHeader> headers_;  ///< of files_.segments
+  std::size_t used_ = 0;                ///< segments up to the last one with blocks
+  HistoryPosition position_;
+  std::vector<std::uint64_t> schema_ids_;
+  SegmentScan last_;  ///< of the last used segment
+  std::vector<Finding> findings_;
+};
+
+Result<void> Recovery::check_identity() const {
+  const HardState& state = hard_state_.value();
+  if (options_.cluster_id && *options_.cluster_id != state.cluster_id)
+    return fail(ErrorCode::incompatible,
+                fmt::format("{} belongs to cluster {}, not {}; use that cluster's directory", options_.directory,
+                            state.cluster_id.hex(), options_.cluster_id->hex()));
+  if (options_.replica_id && *options_.replica_id != state.replica_id)
+    return fail(ErrorCode::incompatible, fmt::format("{} belongs to replica {}, not {}; use that replica's directory",
+                                                     options_.directory, state.replica_id, *options_.replica_id));
+  return {};
+}
+
+Result<void> Recovery::check_ids() {
+  auto files = list_journal(disk_, options_.directory);
+  if (!files) return std::unexpected(files.error());
+  files_ = std::move(*files);
+  const HardState& state = hard_state_.value();
+  std::uint64_t expected = state.oldest_segment_id;
+  // What lies below has been pruned, but for its removal.
+  std::erase_if(files_.segments, [&](std::uint64_t id) { return id < state.oldest_segment_id; });
+  for (const std::uint64_t id : files_.segments) {
+    if (id != expected) break;
+    ++expected;
+  }
+  const bool gap = expected != state.oldest_segment_id + files_.segments.size();
+  if (gap || expected <= state.newest_segment_id)
+    findings_.push_back({path_of(expected), 0, 0, 0, TailClass::corrupt,
+                         fmt::format("the segment is missing; the hard state names {} to {}", state.oldest_segment_id,
+                                     state.newest_segment_id)});
+  return {};
+}
+
+Result<void> Recovery::sync_all() {
+  for (const std::uint64_t id : files_.segments) {
+    auto file = disk_.open(path_of(id), OpenMode::read);
+    if (!file) return std::unexpected(file.error());
+    auto synced = disk_.sync(*file);
+    disk_.close(*file);
+    if (!synced) return synced;
+  }
+  return disk_.sync_directory(options_.directory);
+}
+
+Result<void> Recovery::check_headers() {
+  const HardState& state = hard_state_.value();
+  for (const std::uint64_t id : files_.segments) {
+    BlockStream segment(disk_);
+    if (auto opened = segment.open(path_of(id)); !opened) return opened;
+    const SegmentHeader& header = segment.header();
+    const auto& defect = segment.header_defect();
+    if (defect && defect->incompatible)
+      return fail(ErrorCode::incompatible, fmt::format("{}: {}", path_of(id), defect->cause));
+    if (!defect && (header.cluster_id != state.cluster_id || header.replica_id != state.replica_id))
+      return fail(
+          ErrorCode::incompatible,
+          fmt::format("{} belongs to cluster {}, replica {}, and this directory to cluster {}, replica {}", path_of(id),
+                      header.cluster_id.hex(), header.replica_id, state.cluster_id.hex(), state.replica_id));
+    std::string evidence;
+    if (defect) evidence = defect->cause;
+    if (!defect && header.segment_id != id) evidence = fmt::format("its header says segment {}", header.segment_id);
+    if (!defect && !headers_.empty() && header.prev_nonce != headers_.back().nonce)
+      evidence = "it does not follow from the segment before";
+    if (!evidence.empty()) findings_.push_back({path_of(id), 0, 0, 0, TailClass::corrupt, evidence});
+    headers_.push_back(header);
+  }
+  return {};
+}
+
+Result<void> Recovery::find_last_used() {
+  for (used_ = files_.segments.size(); used_ > 0; --used_) {
+    BlockStream segment(disk_);
+    if (auto opened = segment.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
+    if (!is_blank(segment)) break;
+  }
+  return {};
+}
+
+Result<void> Recovery::scan_all() {
+  ScanContext context;
+  context.durable_index = hard_state_.value().durable_index;
+  if (hard_state_.value().oldest_segment_id == 1) context.before = HistoryPosition{};
+  for (std::size_t i = 0; i < used_; ++i) {
+    BlockStream segment(disk_);
+    if (auto opened = segment.open(path_of(files_.segments[i])); !opened) return opened;
+    context.later_segment_has_blocks = i + 1 < used_;
+    auto scan = scan_segment(segment, context);
+    if (!scan) return std::unexpected(scan.error());
+    if (scan->finding) findings_.push_back(*scan->finding);
+    schema_ids_.insert(schema_ids_.end(), scan->schema_ids.begin(), scan->schema_ids.end());
+    context.before = scan->position;
+    // Behind damage nothing can be judged by what is before it.
+    if (scan->tail == TailClass::corrupt) context.before.reset();
+    last_ = std::move(*scan);
+  }
+  if (used_ > 0) position_ = last_.position;
+  if (findings_.empty() && position_.index < context.durable_index)
+    findings_.push_back(
+        {options_.directory, 0, 0, position_.index + 1, TailClass::corrupt,
+         fmt::format("the history ends here, and the hard state knows batch {} as durable", context.durable_index)});
+  return {};
+}
+
+Result<void> Recovery::one_verdict() const {
+  const auto is = [&](TailClass wanted) {
+    return std::ranges::find(findings_, wanted, [](const Finding& finding) { return finding.tail; });
+  };
+  if (const auto found = is(TailClass::corrupt); found != findings_.end())
+    return fail(ErrorCode::corrupt, fmt::format("{}; nothing was changed; restore this directory from a backup or from "
+                                                "another replica",
+                                                describe(*found)));
+  const auto found = is(TailClass::ambiguous);
+  if (found == findings_.end() || options_.accept_tail) return {};
+  return fail(ErrorCode::ambiguous,
+              fmt::format("{}; it cannot be told whether batch {} was ever acknowledged; nothing was changed; restore "
+                          "this directory, or start once with accept_tail to cut what is damaged",
+                          describe(*found), found->index));
+}
+
+Result<void> Recovery::judge() {
+  if (auto checked = check_identity(); !checked) return checked;
+  if (auto checked = check_ids(); !checked) return checked;
+  if (auto synced = sync_all(); !synced) return synced;
+  if (auto checked = check_headers(); !checked) return checked;
+  // A segment that is missing or foreign makes the rest meaningless.
+  if (!findings_.empty()) return one_verdict();
+  if (auto found = find_last_used(); !found) return found;
+  if (auto scanned = scan_all(); !scanned) return scanned;
+  return one_verdict();
+}
+
+Result<void> Recovery::keep_copy(std::uint64_t segment) {
+  const std::string copy_path = path_of(segment) + ".bad";
+  static_cast<void>(disk_.remove(copy_path));  // left by an attempt that did not get further
+  auto from = disk_.open(path_of(segment), OpenMode::read);
+  if (!from) return std::unexpected(from.error());
+  auto to = disk_.open(copy_path, OpenMode::create_direct);
+  Result<void> result;
+  if (!to) result = std::unexpected(to.error());
+  AlignedBuffer piece(std::size_t{1} << 20);
+  std::uint64_t offset = 0;
+  while (result) {
+    const auto got = disk_.read(*from, offset, piece.span());
+    if (!got) result = std::unexpected(got.error());
+    if (!got || *got == 0) break;
+    std::memset(piece.data() + *got, 0, piece.size() - *got);
+    result = disk_.write(*to, offset, piece.span().first(round_up_to_block(*got)));
+    offset += *got;
+  }
+  if (result) result = disk_.truncate(*to, offset);
+  if (result) result = disk_.sync(*to);
+  if (result) result = disk_.sync_directory(options_.directory);
+  disk_.close(*from);
+  if (to) disk_.close(*to);
+  return result;
+}
+
+Result<void> Recovery::seal_last() {
+  if (used_ == 0 || last_.sealed) return {};
+  const std::uint64_t id = files_.segments[used_ - 1];
+  if (last_.tail == TailClass::ambiguous)
+    if (auto copied = keep_copy(id); !copied) return copied;
+  auto file = disk_.open(path_of(id), OpenMode::write_direct);
+  if (!file) return std::unexpected(file.error());
+  BlockHeader header = control_header(BlockType::seal, headers_[used_ - 1], position_);
+  const auto payload = last_.seal.payload();
+  header.payload_digest = xxh3_128(payload);
+  header.file_offset = last_.end_offset;
+  header.block_no = last_.next_block_no;
+  header.durable_block = last_.next_block_no - 1;
+  header.prev_block = last_.last_checksum;
+  AlignedBuffer block(seal_block_bytes);
+  build_block(header, payload, block.span());
+  Result<void> result;
+  if (last_.tail != TailClass::clean) {
+    // Zeros first: a SEAL torn over the remains of a block would look like damage, over zeros it looks torn.
+    const AlignedBuffer zeros(seal_block_bytes);
+    result = disk_.write(*file, last_.end_offset, zeros.span());
+    if (result) result = disk_.sync(*file);
+  }
+  // Durable before what is behind it goes; the cut area is never written again.
+  if (result) result = disk_.write(*file, last_.end_offset, block.span());
+  if (result) result = disk_.sync(*file);
+  if (result) result = disk_.truncate(*file, last_.end_offset + seal_block_bytes);
+  if (result) result = disk_.sync(*file);
+  disk_.close(*file);
+  return result;
+}
+
+Result<void> Recovery::settle() {
+  if (auto sealed = seal_last(); !sealed) return sealed;
+  HardState next = hard_state_.value();
+  ++next.incarnation;
+  next.newest_segment_id = used_ == 0 ? next.oldest_segment_id - 1 : files_.segments[used_ - 1];
+  if (auto stored = hard_state_.store(next); !stored) return stored;
+  // Segments made ahead belong to the process that made them; none was used.
+  for (std::size_t i = used_; i < files_.segments.size(); ++i)
+    if (auto removed = disk_.remove(path_of(files_.segments[i])); !removed) return removed;
+  for (const std::string& name : files_.temporary)
+    if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
+  return disk_.sync_directory(options_.directory);
+}
+
+Recovered Recovery::take(DirectoryLock lock) {
+  Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, 0};
+  result.last_segment_id = result.hard_state.value().newest_segment_id;
+  result.last_nonce = used_ == 0 ? 0 : headers_[used_ - 1].nonce;
+  std::ranges::sort(schema_ids_);
+  const auto repeated = std::ranges::unique(schema_ids_);
+  schema_ids_.erase(repeated.begin(), repeated.end());
+  result.schema_ids = schema_ids_;
+  return result;
+}
+
+Result<void> initialise(Disk& disk, const RecoveryOptions& options, const JournalFiles& files, std::uint64_t seed) {
+  if (!files.segments.empty())
+    return fail(ErrorCode::corrupt,
+                fmt::format("{} has segments but no {}; restore it from a backup", options.directory, hard_state_name));
+  if (!options.create) return fail(ErrorCode::usage, fmt::format("{} holds no journal", options.directory));
+  for (const std::string& name : files.temporary)
+    if (auto removed = disk.remove(options.directory + "/" + name); !removed) return removed;
+  HardState first;
+  first.cluster_id = options.cluster_id.value_or(xxh3_128(object_bytes(seed), 1));
+  first.replica_id = options.replica_id.value_or(0);
+  return HardStateFile::create(disk, options.directory, first);
+}
+
+Result<void> make_data_directory(Disk& disk, const std::string& directory) {
+  if (auto made = disk.make_directory(directory); !made) return made;
+  const std::string parent = std::filesystem::path(directory).parent_path().string();
+  return disk.sync_directory(parent.empty() ? "." : parent);
+}
+
+std::uint64_t draw_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
+    : disk_(other.disk_), file_(std::exchange(other.file_, FileId::none)) {}
+
+DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
+  std::swap(disk_, other.disk_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (file_ != FileId::none) disk_->close(file_);
+}
+
+Result<DirectoryLock> DirectoryLock::take(Disk& disk, const std::string& directory) {
+  auto file = disk.open_directory(directory);
+  if (!file) return std::unexpected(file.error());
+  DirectoryLock lock(disk, *file);
+  if (auto locked = lock_with_patience(disk, *file, directory); !locked) return std::unexpected(locked.error());
+  return lock;
+}
+
+Result<Recovered> recover(Disk& disk, const RecoveryOptions& options, std::vector<Finding>* findings) {
+  const std::uint64_t seed = options.seed != 0 ? options.seed : draw_seed();
+  if (options.create)
+    if (auto made = make_data_directory(disk, options.directory); !made) return std::unexpected(made.error());
+  auto lock = DirectoryLock::take(disk, options.directory);
+  if (!lock) return std::unexpected(lock.error());
+  auto files = list_journal(disk, options.directory);
+  if (!files) return std::unexpected(files.error());
+  const bool created = !files->has_hard_state;
+  if (created)
+    if (auto made = initialise(disk, options, *files, seed); !made) return std::unexpected(made.error());
+
+  auto hard_state = HardStateFile::open(disk, options.directory);
+  if (!hard_state) return std::unexpected(hard_state.error());
+  if (auto locked = lock_with_patience(disk, hard_state->file(), options.directory); !locked)
+    return std::unexpected(locked.error());
+  Recovery recovery(disk, options, std::move(*hard_state));
+  auto result = recovery.judge();
+  if (findings != nullptr) *findings = recovery.findings();
+  if (result) result = recovery.settle();
+  if (!result) return std::unexpected(result.error());
+  Recovered recovered = recovery.take(std::move(*lock));
+  recovered.created = created;
+  recovered.seed = seed;
+  return recovered;
+}
+
+}  // namespace lockstep

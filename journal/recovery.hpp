@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Recovery: takes a data directory over for this process and establishes where its history ends. It locks, makes
+/// what is on disk durable before judging it, judges every segment, and only when there is one verdict for all changes
+/// anything: it seals the last segment behind the last good batch and gives the process its incarnation.
+///
+/// A tail torn by a crash is cut. Damage that may have been acknowledged refuses the start, naming file, offset and
+/// batch, and leaves every file as it was. An empty or missing directory becomes a new journal. One thread, blocking.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "journal/disk.hpp"
+#include "journal/format.hpp"
+#include "journal/hard_state.hpp"
+#include "journal/verdict.hpp"
+
+namespace lockstep {
+
+struct RecoveryOptions {
+  std::string directory;
+  /// Whose journal it must be. Of a new journal: its id; drawn at random when none is given.
+  std::optional<ClusterId> cluster_id = std::nullopt;
+  std::optional<std::uint64_t> replica_id = std::nullopt;  ///< 0 for a new journal when none is given
+  bool create = true;                                      ///< an empty directory becomes a journal; else it is refused
+  bool accept_tail = false;  ///< an operator's word to cut an ambiguous tail (a copy stays beside it as *.bad)
+  std::uint64_t seed = 0;    ///< of what is drawn at random here; 0 asks the system
+};
+
+/// The exclusive hold on a data directory: flock on the directory itself, so that no deleted lock file undoes it.
+class DirectoryLock {
+ public:
+  DirectoryLock() = default;
+  DirectoryLock(DirectoryLock&& other) noexcept;
+  DirectoryLock& operator=(DirectoryLock&& other) noexcept;
+  ~DirectoryLock();
+
+  /// Waits a moment for a holder that is just ending (a killed process' lock may linger in the kernel), then refuses.
+  [[nodiscard]] static Result<DirectoryLock> take(Disk& disk, const std::string& directory);
+
+ private:
+  DirectoryLock(Disk& disk, FileId file) : disk_(&disk), file_(file) {}
+  Disk* disk_ = nullptr;
+  FileId file_ = FileId::none;
+};
+
+struct Recovered {
+  DirectoryLock lock;
+  HardStateFile hard_state;  ///< cluster, replica and this process' incarnation are in its value()
+  std::string directory;
+  bool created = false;  ///< the directory held no journal before
+  HistoryPosition position;
+  std::uint64_t last_segment_id = 0;  ///< 0 when there is none
+  std::uint64_t last_nonce = 0;
+  std::vector<std::uint64_t> schema_ids;
+  std::uint64_t seed = 0;  ///< for what the writer draws
+};
+
+/// `findings`, when given, receives each verdict that was not "clean", whether the start was refused or not.
+[[nodiscard]] Result<Recovered> recover(Disk& disk, const RecoveryOptions& options,
+                                        std::vector<Finding>* findings = nullptr);
+
+}  // namespace lockstep

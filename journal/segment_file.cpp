@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/segment_file.hpp"
+
+#include <cstring>
+
+#include "journal/directory.hpp"
+
+namespace lockstep {
+
+Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHeader& header) {
+  finish_segment_header(header);
+  const std::string path = directory + "/" + segment_name(header.segment_id);
+  const std::string temporary = path + ".tmp";
+  auto file = disk.open(temporary, OpenMode::create_direct);
+  if (!file) return file;
+  AlignedBuffer sector(sizeof header);
+  std::memcpy(sector.data(), &header, sizeof header);
+  Result<void> result = disk.zero_fill(*file, header.segment_bytes);
+  if (result) result = disk.write(*file, 0, sector.span());
+  if (result) result = disk.sync(*file);
+  if (result) result = disk.rename(temporary, path);
+  if (result) result = disk.sync_directory(directory);
+  if (result) return file;
+  disk.close(*file);
+  static_cast<void>(disk.remove(temporary));
+  return std::unexpected(result.error());
+}
+
+void SealBuilder::start(const SegmentHeader& segment, const HistoryPosition& before) {
+  summary_ = {};
+  summary_.first_index = before.index + 1;
+  summary_.last_index = before.index;
+  summary_.last_seq = before.seq;
+  summary_.last_time_ns = before.time_ns;
+  summary_.last_chain = before.chain;
+  stride_ = segment.segment_bytes / max_seal_entries;
+  next_entry_at_ = 0;
+}
+
+void SealBuilder::add_batch(const BatchHeader& batch, std::uint64_t offset) {
+  const HistoryPosition after = position_after(batch);
+  ++summary_.batches;
+  summary_.last_index = after.index;
+  summary_.last_seq = after.seq;
+  summary_.last_time_ns = after.time_ns;
+  summary_.last_chain = after.chain;
+  if (offset >= next_entry_at_ && summary_.entry_count < max_seal_entries) {
+    entries_[summary_.entry_count++] = {batch.index, static_cast<std::uint32_t>(offset / disk_block_bytes), 0};
+    next_entry_at_ = (offset / stride_ + 1) * stride_;
+  }
+  ++entries_[summary_.entry_count - 1].count;
+}
+
+std::span<const std::byte> SealBuilder::payload() {
+  std::memcpy(bytes_, &summary_, sizeof summary_);
+  const std::size_t entry_bytes = summary_.entry_count * sizeof(SealEntry);
+  std::memcpy(bytes_ + sizeof summary_, entries_, entry_bytes);
+  return {bytes_, sizeof summary_ + entry_bytes};
+}
+
+BlockHeader control_header(BlockType type, const SegmentHeader& segment, const HistoryPosition& position) {
+  BlockHeader header;
+  header.type = type;
+  header.cluster_id = segment.cluster_id;
+  header.segment_id = segment.segment_id;
+  header.nonce = segment.nonce;
+  header.index = position.index;
+  header.first_seq = position.seq + 1;
+  header.first_time_ns = position.time_ns;
+  header.last_time_ns = position.time_ns;
+  header.prev_chain = position.chain;
+  header.chain = position.chain;
+  return header;
+}
+
+}  // namespace lockstep

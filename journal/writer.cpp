@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "journal/directory.hpp"
+
+namespace lockstep {
+namespace {
+
+// Tokens of the submitted calls; a write's token is its slot's number.
+constexpr std::uint64_t sync_token = max_inflight_limit;
+constexpr std::uint64_t spare_token = max_inflight_limit + 1;
+
+std::string reason_of(std::int64_t result, std::uint32_t expected) {
+  if (result >= 0) return fmt::format("only {} of {} bytes were written", result, expected);
+  const int error = static_cast<int>(-result);
+  return fmt::format("{} (errno {})", std::generic_category().message(error), error);
+}
+
+}  // namespace
+
+std::uint64_t schema_id_of(std::span<const std::byte> schema) {
+  return schema.empty() ? 0 : xxh3_64(schema);
+}
+
+JournalWriter::JournalWriter(Disk& disk, Recovered&& recovered, const JournalOptions& options,
+                             std::span<const std::byte> schema)
+    : disk_(&disk),
+      lock_(std::move(recovered.lock)),
+      hard_state_(std::move(recovered.hard_state)),
+      identity_(hard_state_.value()),
+      directory_(std::move(recovered.directory)),
+      options_(options),
+      seed_(recovered.seed),
+      schema_(schema.size()),
+      schema_bytes_(schema.size()),
+      schema_id_(schema_id_of(schema)),
+      position_(recovered.position),
+      written_index_(recovered.position.index),
+      durable_index_(recovered.position.index),
+      durable_chain_(recovered.position.chain) {
+  if (!schema.empty()) std::memcpy(schema_.data(), schema.data(), schema.size());
+  pad_for_journal(schema_.span(), schema_bytes_);
+  last_made_.segment_id = recovered.last_segment_id;
+  last_made_.nonce = recovered.last_nonce;
+}
+
+Result<std::unique_ptr<JournalWriter>> JournalWriter::open(Disk& disk, Recovered&& recovered,
+                                                           const JournalOptions& options,
+                                                           std::span<const std::byte> schema) {
+  std::unique_ptr<JournalWriter> writer(new JournalWriter(disk, std::move(recovered), options, schema));
+  if (auto checked = writer->check_options(); !checked) return std::unexpected(checked.error());
+  writer->slots_.resize(options.max_inflight);
+  const std::size_t header_bytes = block_header_bytes(std::max<std::size_t>(options.max_batch_bytes, schema.size()));
+  for (Slot& slot : writer->slots_) slot.block = AlignedBuffer(header_bytes);
+  writer->spares_.reserve(options.spare_segments + 1);
+  if (auto made = writer->make_first_segment(); !made) return std::unexpected(made.error());
+  return writer;
+}
+
+JournalWriter::~JournalWriter() {
+  // What is in flight still uses this object's memory.
+  while (outstanding_ > 0)
+    if (reap(idle_since_ns_) == 0) std::this_thread::yield();
+  if (segment_.file != FileId::none) disk_->close(segment_.file);
+  for (const Segment& spare : spares_) disk_->close(spare.file);
+}
+
+Result<void> JournalWriter::check_options() const {
+  const JournalOptions& o = options_;
+  if (o.segment_bytes < min_segment_bytes || o.segment_bytes > max_segment_bytes ||
+      o.segment_bytes % disk_block_bytes != 0)
+    return fail(ErrorCode::usage, fmt::format("segment_bytes = {} is not a multiple of {} within [{}, {}]",
+                                              o.segment_bytes, disk_block_bytes, min_segment_bytes, max_segment_bytes));
+  if (o.max_inflight == 0 || o.max_inflight > max_inflight_limit)
+    return fail(ErrorCode::usage,
+                fmt::format("max_inflight = {} is not within [1, {}]", o.max_inflight, max_inflight_limit));
+  if (o.max_batch_bytes > batch_bytes_limit || o.spare_segments == 0)
+    return fail(ErrorCode::usage, fmt::format("max_batch_bytes = {} exceeds {}, or there are no spare segments",
+                                              o.max_batch_bytes, batch_bytes_limit));
+  if (schema_bytes_ > o.max_batch_bytes)
+    return fail(ErrorCode::usage,
+                fmt::format("the schema's {} bytes exceed max_batch_bytes = {}", schema_bytes_, o.max_batch_bytes));
+  const std::uint64_t least = sizeof(SegmentHeader) + block_total_bytes(schema_bytes_) +
+                              block_total_bytes(o.max_batch_bytes) + seal_block_bytes;
+  if (o.segment_bytes < least)
+    return fail(ErrorCode::usage,
+                fmt::format("segment_bytes = {} cannot hold a batch of max_batch_bytes = {}; {} would", o.segment_bytes,
+                            o.max_batch_bytes, least));
+  return {};
+}
+
+Result<void> JournalWriter::make_first_segment() {
+  Segment segment{FileId::none, next_segment_header()};
+  auto file = make_segment(*disk_, directory_, segment.header);
+  if (!file) return std::unexpected(file.error());
+  segment.file = *file;
+  last_made_ = segment.header;
+  begin_segment(segment);
+  return hard_state_.store(hard_state_with(segment.header.segment_id));
+}
+
+SegmentHeader JournalWriter::next_segment_header() const {
+  SegmentHeader header;
+  header.cluster_id = identity_.cluster_id;
+  header.replica_id = identity_.replica_id;
+  header.segment_id = last_made_.segment_id + 1;
+  header.prev_nonce = last_made_.nonce;
+  const std::uint64_t drawn_from[2] = {header.segment_id, identity_.incarnation};
+  header.nonce = xxh3_64(std::as_bytes(std::span(drawn_from)), seed_);
+  header.segment_bytes = options_.segment_bytes;
+  header.max_inflight = options_.max_inflight;
+  header.max_batch_bytes = options_.max_batch_bytes;
+  header.max_record_bytes = options_.max_record_bytes;
+  header.incarnation = identity_.incarnation;
+  header.created_ns = position_.time_ns;
+  std::ranges::copy(options_.build_id, header.build_id);
+  return header;
+}
+
+HardState JournalWriter::hard_state_with(std::uint64_t newest_segment_id) const {
+  HardState state = identity_;
+  state.newest_segment_id = newest_segment_id;
+  state.durable_index = durable_index_;
+  state.durable_chain = durable_chain_;
+  return state;
+}
+
+void JournalWriter::begin_segment(const Segment& segment) {
+  segment_ = segment;
+  stage_ = Stage::open;
+  seal_.start(segment.header, position_);
+  offset_ = sizeof(SegmentHeader);
+  segment_base_ = submitted_;
+  last_checksum_ = segment.header.checksum;
+  schema_written_ = schema_bytes_ == 0;
+  ++counters_.segments;
+}
+
+bool JournalWriter::fits(std::uint32_t total_bytes) const {
+  const std::uint64_t schema_bytes = schema_written_ ? 0 : block_total_bytes(schema_bytes_);
+  return offset_ + schema_bytes + total_bytes + seal_block_bytes <= segment_.header.segment_bytes;
+}
+
+bool JournalWriter::can_append() const {
+  return !failure_ && !closing_ && !held_ && stage_ == Stage::open && slot_free() &&
+         (fits(block_total_bytes(options_.max_batch_bytes)) || !spares_.empty());
+}
+
+void JournalWriter::append(const BatchView& batch) {
+  LOCKSTEP_ASSERT(can_append(), "append() was called although can_append() is false");
+  LOCKSTEP_ASSERT(batch.header->index == position_.index + 1, "batches are appended in order, without gaps");
+  LOCKSTEP_ASSERT(batch.header->schema_id == schema_id_, "a batch carries the schema its journal was opened with");
+  LOCKSTEP_ASSERT(batch.payload.size() <= options_.max_batch_bytes, "a batch is no larger than max_batch_bytes");
+  held_ = batch;
+  submit_held();
+}
+
+void JournalWriter::submit_held() {
+  if (!held_ || stage_ != Stage::open || failure_) return;
+  if (!fits(block_total_bytes(held_->payload.size()))) {
+    stage_ = Stage::seal_wanted;
+    return;
+  }
+  if (!schema_written_ && slot_free()) submit_schema();
+  if (!schema_written_ || !slot_free()) return;
+  const BatchView batch = *held_;
+  held_.reset();
+  submit_batch(batch);
+}
+
+void JournalWriter::submit_schema() {
+  BlockHeader header = control_header(BlockType::schema, segment_.header, position_);
+  header.schema_id = schema_id_;
+  const std::span<const std::byte> payload = schema_.span().first(schema_bytes_);
+  header.payload_digest = xxh3_128(payload);
+  schema_written_ = true;
+  submit(header, payload);
+}
+
+void JournalWriter::submit_control(BlockType type, std::span<const std::byte> payload) {
+  BlockHeader header = control_header(type, segment_.header, position_);
+  header.payload_digest = xxh3_128(payload);
+  submit(header, payload);
+}
+
+void JournalWriter::submit_batch(const BatchView& batch) {
+  const BatchHeader& logical = *batch.header;
+  BlockHeader header = control_header(BlockType::batch, segment_.header, position_);
+  header.index = logical.index;
+  header.first_seq = logical.first_seq;
+  header.record_count = logical.record_count;
+  header.first_time_ns = logical.first_time_ns;
+  header.last_time_ns = logical.last_time_ns;
+  header.schema_id = logical.schema_id;
+  header.payload_bytes = logical.payload_bytes;
+  header.payload_digest = logical.payload_digest;
+  header.prev_chain = logical.prev_chain;
+  header.chain = logical.chain;
+  if (const auto defect = continuity_defect(position_, header)) {
+    failure_ = Error{ErrorCode::corrupt, fmt::format("batch {} does not follow batch {}: {}; it was changed between "
+                                                     "sealing and writing, and is not stored",
+                                                     logical.index, position_.index, *defect)};
+    return;
+  }
+  if (logical.payload_bytes != batch.payload.size() || xxh3_128(batch.payload) != logical.payload_digest) {
+    failure_ = Error{ErrorCode::corrupt, fmt::format("batch {} was changed between sealing and writing (its payload's "
+                                                     "digest differs); it is not stored; check this host's memory",
+                                                     logical.index)};
+    return;
+  }
+  seal_.add_batch(logical, offset_);
+  position_ = position_after(logical);
+  submit(header, batch.payload);
+}
+
+void JournalWriter::submit(BlockHeader& header, std::span<const std::byte> payload) {
+  LOCKSTEP_ASSERT(slot_free(), "no more than max_inflight blocks are in flight");
+  ++submitted_;
+  Slot& slot = slot_of(submitted_);
+  header.file_offset = offset_;
+  header.block_no = static_cast<std::uint32_t>(submitted_ - segment_base_);
+  header.durable_block = durable_ > segment_base_ ? durable_ - segment_base_ : 0;
+  header.prev_block = last_checksum_;
+  build_block(header, payload, slot.block.span());
+  std::memcpy(&last_checksum_, slot.block.data(), sizeof last_checksum_);
+
+  slot.offset = offset_;
+  slot.block_no = header.block_no;
+  slot.total_bytes = block_total_bytes(payload.size());
+  slot.index = position_.index;
+  slot.chain = position_.chain;
+  slot.written = false;
+  slot.pieces[0] = {slot.block.data(), block_header_bytes(payload.size())};
+  std::size_t pieces = 1;
+  if (payload.size() > inline_payload_bytes) {
+    LOCKSTEP_ASSERT(is_padded_for_journal(payload), "a batch's buffer is padded by pad_for_journal()");
+    slot.pieces[pieces++] = {const_cast<std::byte*>(payload.data()), round_up_to_block(payload.size())};
+  }
+  offset_ += slot.total_bytes;
+  vouched_ = header.type == BlockType::mark || header.type == BlockType::seal;
+  ++counters_.blocks;
+  counters_.bytes += slot.total_bytes;
+  ++outstanding_;
+  disk_->submit_write(segment_.file, slot.offset, std::span(slot.pieces).first(pieces),
+                      (submitted_ - 1) % slots_.size());
+}
+
+int JournalWriter::poll(std::int64_t now_ns) {
+  int done = reap(now_ns);
+  if (failure_) return done;
+  done += roll();
+  submit_held();
+  done += sync_written();
+  done += mark_when_idle(now_ns);
+  done += make_spare(now_ns);
+  return done;
+}
+
+int JournalWriter::reap(std::int64_t now_ns) {
+  int done = 0;
+  for (const DiskCompletion& completion : disk_->poll()) {
+    ++done;
+    --outstanding_;
+    if (completion.token < slots_.size()) {
+      finish_write(slots_[completion.token], completion.result);
+    } else if (completion.token == sync_token) {
+      finish_sync(completion.result, now_ns);
+    } else {
+      finish_spare(now_ns);
+    }
+  }
+  return done;
+}
+
+void JournalWriter::finish_write(Slot& slot, std::int64_t result) {
+  if (failure_) return;
+  if (result != static_cast<std::int64_t>(slot.total_bytes))
+    return fail_with(fmt::format("write block {} at offset {} of {}/{}: {}", slot.block_no, slot.offset, directory_,
+                                 segment_name(segment_.header.segment_id), reason_of(result, slot.total_bytes)));
+  slot.written = true;
+  while (written_ < submitted_ && slot_of(written_ + 1).written) ++written_;
+  if (written_ > 0) written_index_ = std::max(written_index_, slot_of(written_).index);
+}
+
+void JournalWriter::finish_sync(std::int64_t result, std::int64_t now_ns) {
+  sync_running_ = false;
+  if (failure_) return;
+  if (result != 0)
+    return fail_with(
+        fmt::format("sync {}/{}: {}", directory_, segment_name(segment_.header.segment_id), reason_of(result, 0)));
+  durable_ = sync_covers_;
+  durable_index_ = slot_of(durable_).index;
+  durable_chain_ = slot_of(durable_).chain;
+  idle_since_ns_ = now_ns;
+}
+
+int JournalWriter::sync_written() {
+  if (failure_ || sync_running_ || written_ == durable_) return 0;
+  sync_running_ = true;
+  sync_covers_ = written_;
+  ++counters_.syncs;
+  ++outstanding_;
+  disk_->submit_sync(segment_.file, sync_token);
+  return 1;
+}
+
+int JournalWriter::roll() {
+  if (stage_ == Stage::seal_wanted && slot_free()) {
+    submit_control(BlockType::seal, seal_.payload());
+    stage_ = Stage::seal_submitted;
+    return 1;
+  }
+  const bool next_wanted = held_ || !closing_;
+  if (stage_ != Stage::seal_submitted || !all_durable() || !next_wanted || spares_.empty()) return 0;
+  disk_->close(segment_.file);
+  const Segment next = spares_.front();
+  spares_.erase(spares_.begin());
+  begin_segment(next);
+  return 1;
+}
+
+bool JournalWriter::mark_wanted() const {
+  return !failure_ && !vouched_ && !held_ && stage_ == Stage::open && all_durable();
+}
+
+int JournalWriter::mark_when_idle(std::int64_t now_ns) {
+  if (!mark_wanted() || (!closing_ && now_ns - idle_since_ns_ < options_.mark_after_ns)) return 0;
+  if (fits(block_total_bytes(0))) {
+    submit_control(BlockType::mark, {});
+    ++counters_.marks;
+  } else {
+    stage_ = Stage::seal_wanted;
+  }
+  return 1;
+}
+
+int JournalWriter::make_spare(std::int64_t now_ns) {
+  const std::size_t wanted = closing_ ? (held_ ? 1 : 0) : options_.spare_segments;
+  if (failure_ || spare_running_ || spares_.size() >= wanted || now_ns < spare_not_before_ns_) return 0;
+  spare_running_ = true;
+  spare_error_.reset();
+  spare_made_ = {FileId::none, next_segment_header()};
+  const HardState next = hard_state_with(spare_made_.header.segment_id);
+  ++outstanding_;
+  disk_->submit_background(
+      [this, next](Disk& disk) -> Result<void> {
+        // What an attempt that failed or a crash left behind.
+        static_cast<void>(disk.remove(directory_ + "/" + segment_name(spare_made_.header.segment_id) + ".tmp"));
+        auto file = make_segment(disk, directory_, spare_made_.header);
+        if (!file) {
+          spare_error_ = file.error();
+          return std::unexpected(file.error());
+        }
+        spare_made_.file = *file;
+        auto stored = hard_state_.store(next);
+        // The file has its space: no error of writing it is a matter of space, whatever its number says.
+        if (!stored) spare_error_ = Error{ErrorCode::io, stored.error().message};
+        return stored;
+      },
+      spare_token);
+  return 1;
+}
+
+void JournalWriter::finish_spare(std::int64_t now_ns) {
+  spare_running_ = false;
+  if (!spare_error_) {
+    out_of_space_.reset();
+    last_made_ = spare_made_.header;
+    spares_.push_back(spare_made_);
+  } else if (spare_error_->code == ErrorCode::full) {
+    out_of_space_ = spare_error_;
+    spare_not_before_ns_ = now_ns + options_.space_retry_ns;
+  } else {
+    if (spare_made_.file != FileId::none) disk_->close(spare_made_.file);
+    if (!failure_) failure_ = spare_error_;
+  }
+}
+
+std::int64_t JournalWriter::deadline_ns() const {
+  std::int64_t deadline = mark_wanted() ? idle_since_ns_ + options_.mark_after_ns : INT64_MAX;
+  if (!failure_ && !spare_running_ && spares_.size() < options_.spare_segments)
+    deadline = std::min(deadline, spare_not_before_ns_);
+  return deadline;
+}
+
+Result<void> JournalWriter::close() {
+  closing_ = true;
+  const auto settled = [this] { return all_durable() && vouched_ && !held_ && outstanding_ == 0; };
+  while (!failure_ && !settled()) {
+    if (held_ && out_of_space_) return std::unexpected(*out_of_space_);
+    if (poll(idle_since_ns_) == 0) std::this_thread::yield();
+  }
+  if (failure_) return std::unexpected(*failure_);
+  return hard_state_.store(hard_state_with(last_made_.segment_id));
+}
+
+void JournalWriter::fail_with(const std::string& what) {
+  failure_ = Error{ErrorCode::io, fmt::format("cannot {}; batches after {} are not durable and none will be "
+                                              "acknowledged: the node stops; check the disk before starting it again",
+                                              what, durable_index_)};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/hash_compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace lockstep {
+namespace {
+
+const HashPoint* find_point(const HashSide& side, std::uint64_t batch) {
+  const auto found = std::ranges::lower_bound(side.points, batch, {}, &HashPoint::batch);
+  return found != side.points.end() && found->batch == batch ? &*found : nullptr;
+}
+
+/// Batches that every answering side has a point for, ascending.
+std::vector<std::uint64_t> common_batches(const std::vector<HashSide>& sides) {
+  std::map<std::uint64_t, std::size_t> count;
+  std::size_t answering = 0;
+  for (const HashSide& side : sides) {
+    if (side.error) continue;
+    ++answering;
+    for (const HashPoint& point : side.points) ++count[point.batch];
+  }
+  std::vector<std::uint64_t> common;
+  for (const auto& [batch, sides_with_it] : count)
+    if (sides_with_it == answering) common.push_back(batch);
+  return common;
+}
+
+bool all_equal_at(const std::vector<HashSide>& sides, std::uint64_t batch) {
+  const HashPoint* first = nullptr;
+  for (const HashSide& side : sides) {
+    if (side.error) continue;
+    const HashPoint* point = find_point(side, batch);
+    if (first == nullptr) first = point;
+    if (point == nullptr || *point != *first) return false;
+  }
+  return true;
+}
+
+/// Numbers the groups of equal points, the largest first.
+void group_sides(HashVerdict& verdict) {
+  std::vector<std::pair<HashPoint, std::size_t>> groups;  // a group's bits and how many sides have them
+  for (const auto& point : verdict.at) {
+    if (!point) continue;
+    const auto known = std::ranges::find(groups, *point, &std::pair<HashPoint, std::size_t>::first);
+    if (known == groups.end()) {
+      groups.emplace_back(*point, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::ranges::stable_sort(groups, std::greater{}, &std::pair<HashPoint, std::size_t>::second);
+  verdict.group.clear();
+  for (const auto& point : verdict.at) {
+    if (!point) continue;
+    const auto known = std::ranges::find(groups, *point, &std::pair<HashPoint, std::size_t>::first);
+    verdict.group.push_back(static_cast<std::size_t>(known - groups.begin()));
+  }
+}
+
+}  // namespace
+
+HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std::uint64_t> at_batch) {
+  HashVerdict verdict;
+  verdict.at.resize(sides.size());
+  std::size_t answering = 0;
+  for (const HashSide& side : sides) {
+    if (!side.error) {
+      ++answering;
+    } else if (verdict.reason.empty()) {
+      verdict.reason = fmt::format("{}: {}", side.name, side.error->message);
+    }
+  }
+  if (answering == 0) return verdict;
+
+  const std::vector<std::uint64_t> common = common_batches(sides);
+  if (at_batch && !std::ranges::binary_search(common, *at_batch)) {
+    verdict.reason = fmt::format("batch {} is not a checkpoint that all sides have", *at_batch);
+    return verdict;
+  }
+  if (common.empty()) {
+    verdict.reason = "the sides have no checkpoint in common yet";
+    return verdict;
+  }
+  verdict.batch = at_batch.value_or(common.back());
+  for (std::size_t i = 0; i < sides.size(); ++i)
+    if (const HashPoint* point = sides[i].error ? nullptr : find_point(sides[i], verdict.batch)) verdict.at[i] = *point;
+  group_sides(verdict);
+
+  // A chain cannot heal, so any common batch at which two sides differ is a divergence, later equality or not.
+  for (const std::uint64_t batch : common) {
+    if (batch > verdict.batch) break;
+    if (!all_equal_at(sides, batch)) {
+      verdict.kind = HashVerdict::Kind::diverged;
+      verdict.first_different_batch = batch;
+      return verdict;
+    }
+    verdict.last_equal_batch = batch;
+  }
+  verdict.kind = answering == sides.size() ? HashVerdict::Kind::equal : HashVerdict::Kind::incomplete;
+  return verdict;
+}
+
+}  // namespace lockstep

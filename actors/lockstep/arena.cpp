@@ -113,7 +113,8 @@ void Arena::undo_growth(std::uint64_t high_water_bytes) {
   const std::uint64_t whole = std::min(end, (high_water_bytes + page_bytes - 1) / page_bytes * page_bytes);
   std::memset(base_ + high_water_bytes, 0, whole - high_water_bytes);
   // Of the pages beyond, those never written are zero already: a trap must not commit what was merely reserved.
-  for (std::uint64_t page = whole / page_bytes; page < (end + page_bytes - 1) / page_bytes; ++page) {
+  for (std::uint64_t page = (high_water_bytes + page_bytes - 1) / page_bytes;
+       page < (end + page_bytes - 1) / page_bytes; ++page) {
     std::uint64_t& word = marks_.pages[page / 64];
     const std::uint64_t bit = std::uint64_t{1} << (page % 64);
     if ((word & bit) == 0) continue;

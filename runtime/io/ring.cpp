@@ -27,6 +27,8 @@ constexpr unsigned ladder[] = {
     common_flags,
 };
 
+constexpr std::uint32_t smallest_submission_queue = 64;
+
 struct FlagName {
   unsigned flag;
   const char* name;
@@ -62,6 +64,25 @@ std::string setup_flags_text(unsigned flags) {
 
 int Ring::open(std::uint32_t submission_entries, std::uint32_t completion_entries) {
   LOCKSTEP_ASSERT(!open_, "a ring is opened once");
+  std::uint32_t submissions = submission_entries, completions = completion_entries;
+  int result = climb_down(submissions, completions);
+  // The queues count against the user's lockable memory (64 KiB in some containers). Small ones work too: what does not
+  // fit in them waits, in the kernel or here.
+  while (result == -ENOMEM && submissions > smallest_submission_queue) {
+    submissions /= 2;
+    completions = std::max(completions / 2, submissions);
+    result = climb_down(submissions, completions);
+  }
+  if (result == 0 && submissions != submission_entries) {
+    log(LogLevel::warning, "io",
+        "io_uring queues cut to {} submissions and {} completions: little lockable memory; "
+        "raise ulimit -l to 8192",
+        submissions, completions);
+  }
+  return result;
+}
+
+int Ring::climb_down(std::uint32_t submission_entries, std::uint32_t completion_entries) {
   int result = -EINVAL;
   for (const unsigned flags : ladder) {
     io_uring_params params{};

@@ -44,7 +44,8 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// 0 or -errno; of a ladder all of whose steps fail, the last step's.
+  /// 0 or -errno; of a ladder all of whose steps fail, the last step's. Short of lockable memory, smaller queues than
+  /// asked for.
   [[nodiscard]] int open(std::uint32_t submission_entries, std::uint32_t completion_entries);
   /// Enables the ring for the calling thread and registers its descriptor there. 0 or -errno.
   [[nodiscard]] int bind_to_this_thread();
@@ -90,6 +91,7 @@ class Ring {
   [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
 
  private:
+  int climb_down(std::uint32_t submission_entries, std::uint32_t completion_entries);
   io_uring_sqe* next_entry();
   void submit();
   void move_waiting();

@@ -32,18 +32,26 @@ std::unique_ptr<Reactor> reactor_of(Backend backend, const ReactorOptions& optio
   return std::move(*reactor);
 }
 
-Descriptor connect_to(std::uint16_t port) {
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(socket.is_open());
+bool try_connect(int fd, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+void connect_socket(int fd, std::uint16_t port) {
+  REQUIRE(try_connect(fd, port));
   const timeval limit{10, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+Descriptor connect_to(std::uint16_t port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(socket.is_open());
+  connect_socket(socket.get(), port);
   return socket;
 }
 
@@ -80,6 +88,16 @@ std::vector<std::byte> receive_exactly(int fd, std::size_t count) {
 std::size_t open_descriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+LowerLimit::LowerLimit(int resource, rlim_t value) : resource_(resource) {
+  REQUIRE(::getrlimit(static_cast<__rlimit_resource_t>(resource_), &before_) == 0);
+  const rlimit lower{value, before_.rlim_max};
+  REQUIRE(::setrlimit(static_cast<__rlimit_resource_t>(resource_), &lower) == 0);
+}
+
+void LowerLimit::restore() {
+  ::setrlimit(static_cast<__rlimit_resource_t>(resource_), &before_);
 }
 
 Server::Server(Backend backend, const ReactorOptions& options) : reactor_(reactor_of(backend, options)) {

@@ -5,6 +5,7 @@
 /// holds, and a loop over the backends. Test code only.
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <functional>
 #include <map>
@@ -25,6 +26,10 @@ void on_each_backend(const std::function<void(Backend)>& body);
 /// A blocking socket connected to 127.0.0.1:port, whose receives give up after ten seconds.
 [[nodiscard]] Descriptor connect_to(std::uint16_t port);
 
+/// Connects an existing blocking socket to 127.0.0.1:port.
+[[nodiscard]] bool try_connect(int fd, std::uint16_t port);
+void connect_socket(int fd, std::uint16_t port);
+
 /// Bytes that show where a stream lost or repeated some: a function of the position.
 [[nodiscard]] std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed);
 
@@ -35,6 +40,20 @@ void send_all(int fd, std::span<const std::byte> bytes);
 
 /// Number of open descriptors of this process.
 [[nodiscard]] std::size_t open_descriptors();
+
+/// Lowers a soft resource limit of this process for a while.
+class LowerLimit {
+ public:
+  LowerLimit(int resource, rlim_t value);
+  ~LowerLimit() { restore(); }
+  LowerLimit(const LowerLimit&) = delete;
+  LowerLimit& operator=(const LowerLimit&) = delete;
+  void restore();
+
+ private:
+  int resource_;
+  rlimit before_{};
+};
 
 /// A server in the test's own thread: collects what each connection received, and remembers every event.
 class Server {

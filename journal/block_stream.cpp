@@ -10,7 +10,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t read_ahead_bytes = std::size_t{1} << 20;
 /// Stands for bytes that could not be read: neither zeros nor padding nor a block.
 constexpr int unreadable_fill = 0x5A;
 
@@ -49,7 +48,7 @@ Result<void> BlockStream::open(const std::string& path) {
   file_bytes_ = *bytes;
   header_ = {};
   refresh();
-  const auto first = window(0, sizeof header_);
+  const auto first = window(0, sizeof header_, 0);
   if (first.size() < sizeof header_) {
     header_defect_ = SegmentHeaderDefect{false, "it is shorter than its header"};
     return {};
@@ -128,27 +127,31 @@ bool BlockStream::resume_behind() {
   }
 }
 
-std::span<const std::byte> BlockStream::window(std::uint64_t offset, std::size_t bytes) {
+std::span<const std::byte> BlockStream::window(std::uint64_t offset, std::size_t bytes, std::size_t ahead) {
   const bool held = offset >= buffered_from_ && offset + bytes <= buffered_from_ + buffered_bytes_;
   if (!held) {
-    const std::size_t needed = bytes + read_ahead_bytes;
-    std::size_t kept = 0;
-    if (offset >= buffered_from_ && offset < buffered_from_ + buffered_bytes_)
-      kept = static_cast<std::size_t>(buffered_from_ + buffered_bytes_ - offset);
-    if (buffer_.size() < needed) {
-      AlignedBuffer grown(needed);
-      if (kept > 0) std::memcpy(grown.data(), buffer_.data() + (offset - buffered_from_), kept);
-      buffer_ = std::move(grown);
-    } else if (kept > 0) {
-      std::memmove(buffer_.data(), buffer_.data() + (offset - buffered_from_), kept);
-    }
-    buffered_from_ = offset;
-    const auto into = buffer_.span().first(round_up_to_block(needed)).subspan(kept);
-    const auto got = disk_->read(file_, offset + kept, into);
-    buffered_bytes_ = kept + (got ? *got : read_damaged(offset + kept, into));
+    const std::uint64_t rest = file_bytes_ > offset ? file_bytes_ - offset : 0;
+    refill(offset, round_up_to_block(std::max<std::size_t>(bytes, std::min<std::uint64_t>(bytes + ahead, rest))));
   }
   const std::size_t start = static_cast<std::size_t>(offset - buffered_from_);
   return buffer_.span().first(buffered_bytes_).subspan(start, std::min(bytes, buffered_bytes_ - start));
+}
+
+void BlockStream::refill(std::uint64_t offset, std::size_t needed) {
+  std::size_t kept = 0;
+  if (offset >= buffered_from_ && offset < buffered_from_ + buffered_bytes_)
+    kept = static_cast<std::size_t>(buffered_from_ + buffered_bytes_ - offset);
+  if (buffer_.size() < needed) {
+    AlignedBuffer grown(needed);
+    if (kept > 0) std::memcpy(grown.data(), buffer_.data() + (offset - buffered_from_), kept);
+    buffer_ = std::move(grown);
+  } else if (kept > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + (offset - buffered_from_), kept);
+  }
+  buffered_from_ = offset;
+  const auto into = buffer_.span().first(std::max(needed, kept)).subspan(kept);
+  const auto got = disk_->read(file_, offset + kept, into);
+  buffered_bytes_ = kept + (got ? *got : read_damaged(offset + kept, into));
 }
 
 std::size_t BlockStream::read_damaged(std::uint64_t offset, std::span<std::byte> into) {

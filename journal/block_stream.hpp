@@ -54,8 +54,11 @@ class BlockStream {
   [[nodiscard]] bool resume_behind();
 
  private:
-  /// Makes `bytes` from `offset` available in the buffer, or as many as the file has.
-  std::span<const std::byte> window(std::uint64_t offset, std::size_t bytes);
+  static constexpr std::size_t read_ahead_bytes = std::size_t{1} << 20;
+
+  /// Makes `bytes` from `offset` available in the buffer, or as many as the file has; reads `ahead` beyond them.
+  std::span<const std::byte> window(std::uint64_t offset, std::size_t bytes, std::size_t ahead = read_ahead_bytes);
+  void refill(std::uint64_t offset, std::size_t needed);
   std::size_t read_damaged(std::uint64_t offset, std::span<std::byte> into);
 
   Disk* disk_;

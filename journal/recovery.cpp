@@ -36,7 +36,7 @@ Result<void> lock_with_patience(Disk& disk, FileId file, const std::string& dire
 class Recovery {
  public:
   Recovery(Disk& disk, const RecoveryOptions& options, HardStateFile hard_state)
-      : disk_(disk), options_(options), hard_state_(std::move(hard_state)) {}
+      : disk_(disk), options_(options), hard_state_(std::move(hard_state)), segment_(disk) {}
 
   Result<void> judge();
   Result<void> settle();
@@ -61,6 +61,7 @@ class Recovery {
   Disk& disk_;
   const RecoveryOptions& options_;
   HardStateFile hard_state_;
+  BlockStream segment_;
   JournalFiles files_;
   std::vector<SegmentHeader> headers_;  ///< of files_.segments
   std::size_t used_ = 0;                ///< segments up to the last one with blocks
@@ -116,10 +117,9 @@ Result<void> Recovery::sync_all() {
 Result<void> Recovery::check_headers() {
   const HardState& state = hard_state_.value();
   for (const std::uint64_t id : files_.segments) {
-    BlockStream segment(disk_);
-    if (auto opened = segment.open(path_of(id)); !opened) return opened;
-    const SegmentHeader& header = segment.header();
-    const auto& defect = segment.header_defect();
+    if (auto opened = segment_.open(path_of(id)); !opened) return opened;
+    const SegmentHeader& header = segment_.header();
+    const auto& defect = segment_.header_defect();
     if (defect && defect->incompatible)
       return fail(ErrorCode::incompatible, fmt::format("{}: {}", path_of(id), defect->cause));
     if (!defect && (header.cluster_id != state.cluster_id || header.replica_id != state.replica_id))
@@ -140,9 +140,8 @@ Result<void> Recovery::check_headers() {
 
 Result<void> Recovery::find_last_used() {
   for (used_ = files_.segments.size(); used_ > 0; --used_) {
-    BlockStream segment(disk_);
-    if (auto opened = segment.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
-    if (!is_blank(segment)) break;
+    if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
+    if (!is_blank(segment_)) break;
   }
   return {};
 }
@@ -152,10 +151,9 @@ Result<void> Recovery::scan_all() {
   context.durable_index = hard_state_.value().durable_index;
   if (hard_state_.value().oldest_segment_id == 1) context.before = HistoryPosition{};
   for (std::size_t i = 0; i < used_; ++i) {
-    BlockStream segment(disk_);
-    if (auto opened = segment.open(path_of(files_.segments[i])); !opened) return opened;
+    if (auto opened = segment_.open(path_of(files_.segments[i])); !opened) return opened;
     context.later_segment_has_blocks = i + 1 < used_;
-    auto scan = scan_segment(segment, context);
+    auto scan = scan_segment(segment_, context);
     if (!scan) return std::unexpected(scan.error());
     if (scan->finding) findings_.push_back(*scan->finding);
     schema_ids_.insert(schema_ids_.end(), scan->schema_ids.begin(), scan->schema_ids.end());
@@ -259,14 +257,18 @@ Result<void> Recovery::seal_last() {
 }
 
 Result<void> Recovery::settle() {
+  segment_.close();
   if (auto sealed = seal_last(); !sealed) return sealed;
   HardState next = hard_state_.value();
   ++next.incarnation;
   next.newest_segment_id = used_ == 0 ? next.oldest_segment_id - 1 : files_.segments[used_ - 1];
   if (auto stored = hard_state_.store(next); !stored) return stored;
-  // Segments made ahead belong to the process that made them; none was used.
-  for (std::size_t i = used_; i < files_.segments.size(); ++i)
-    if (auto removed = disk_.remove(path_of(files_.segments[i])); !removed) return removed;
+  // Segments made ahead belong to the process that made them; none was used. The highest goes first, and durably: a
+  // crash in between must not leave a gap.
+  for (std::size_t i = files_.segments.size(); i > used_; --i) {
+    if (auto removed = disk_.remove(path_of(files_.segments[i - 1])); !removed) return removed;
+    if (auto synced = disk_.sync_directory(options_.directory); !synced) return synced;
+  }
   for (const std::string& name : files_.temporary)
     if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
   return disk_.sync_directory(options_.directory);

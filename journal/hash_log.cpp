@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/hash_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "journal/block.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
+template <class T>
+Digest checksum_of(const T& object) {
+  return xxh3_128(std::as_bytes(std::span(&object, 1)).subspan(sizeof(Digest)));
+}
+
+std::uint64_t offset_of(std::uint64_t entry) {
+  return sizeof(HashLogHeader) + entry * sizeof(HashEntry);
+}
+
+Result<void> check_header(const HashLogHeader& header, const std::string& path) {
+  if (header.magic != hash_log_magic || header.checksum != checksum_of(header))
+    return fail(ErrorCode::corrupt, fmt::format("{}: its header is damaged; remove the file: the next start derives it "
+                                                "again from the journal",
+                                                path));
+  if (header.version != journal_version || header.flags != 0 || header.endian != endian_marker ||
+      !all_zero(std::as_bytes(std::span(header.zero))))
+    return fail(ErrorCode::incompatible, fmt::format("{} was written by a newer version of lockstep", path));
+  return {};
+}
+
+/// The entries that verify, up to the first that does not.
+Result<std::vector<HashEntry>> read_entries(Disk& disk, FileId file) {
+  std::vector<HashEntry> entries;
+  AlignedBuffer piece(piece_bytes);
+  for (;;) {
+    const auto got = disk.read(file, offset_of(entries.size()), piece.span());
+    if (!got) return std::unexpected(got.error());
+    const std::size_t whole = *got / sizeof(HashEntry);
+    for (std::size_t i = 0; i < whole; ++i) {
+      HashEntry entry;
+      std::memcpy(&entry, piece.data() + i * sizeof entry, sizeof entry);
+      const bool ascends = entries.empty() || entry.index >= entries.back().index;
+      if (entry.checksum != checksum_of(entry) || !ascends) return entries;
+      entries.push_back(entry);
+    }
+    if (whole * sizeof(HashEntry) < piece.size()) return entries;
+  }
+}
+
+}  // namespace
+
+HashLog::HashLog(HashLog&& other) noexcept
+    : disk_(other.disk_),
+      file_(std::exchange(other.file_, FileId::none)),
+      path_(std::move(other.path_)),
+      entries_(other.entries_),
+      last_index_(other.last_index_) {}
+
+HashLog::~HashLog() {
+  if (file_ != FileId::none) disk_->close(file_);
+}
+
+Result<HashLog> HashLog::open(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
+                              std::uint64_t replica_id, std::uint64_t last_index) {
+  const std::string path = directory + "/" + hash_log_name;
+  auto file = disk.open(path, OpenMode::append);
+  if (!file) return std::unexpected(file.error());
+  HashLog log(disk, *file, path);
+  HashLogHeader header;
+  header.cluster_id = cluster_id;
+  header.replica_id = replica_id;
+  if (auto started = log.start(header, last_index); !started) return std::unexpected(started.error());
+  if (auto synced = disk.sync_directory(directory); !synced) return std::unexpected(synced.error());
+  return log;
+}
+
+Result<void> HashLog::start(const HashLogHeader& wanted, std::uint64_t last_index) {
+  HashLogHeader header;
+  AlignedBuffer sector(disk_block_bytes);
+  const auto got = disk_->read(file_, 0, sector.span().first(sizeof header));
+  if (!got) return std::unexpected(got.error());
+  std::memcpy(&header, sector.data(), sizeof header);
+  // A log whose making was cut short by a crash holds nothing.
+  if (*got < sizeof header || all_zero(sector.span().first(sizeof header))) {
+    header = wanted;
+    header.checksum = checksum_of(header);
+    if (auto cut = disk_->truncate(file_, 0); !cut) return cut;
+    if (auto written = disk_->write(file_, 0, std::as_bytes(std::span(&header, 1))); !written) return written;
+  }
+  if (auto checked = check_header(header, path_); !checked) return checked;
+  if (header.cluster_id != wanted.cluster_id || header.replica_id != wanted.replica_id)
+    return fail(ErrorCode::incompatible, fmt::format("{} belongs to another cluster or replica", path_));
+  auto entries = read_entries(*disk_, file_);
+  if (!entries) return std::unexpected(entries.error());
+  while (!entries->empty() && entries->back().index > last_index) entries->pop_back();
+  entries_ = entries->size();
+  last_index_ = entries->empty() ? 0 : entries->back().index;
+  return disk_->truncate(file_, offset_of(entries_));
+}
+
+Result<void> HashLog::append(HashEntry entry) {
+  if (entry.index <= last_index_) {
+    auto stored = find(entry.index);
+    if (!stored) return std::unexpected(stored.error());
+    if (*stored) {
+      const HashEntry& before = **stored;
+      const char* what = before.chain != entry.chain             ? "history"
+                         : before.effects != entry.effects       ? "effects"
+                         : before.state_root != entry.state_root ? "state"
+                                                                 : nullptr;
+      if (what == nullptr) return {};
+      return fail(
+          ErrorCode::diverged,
+          fmt::format("at batch {} the {} differs from what {} recorded (root {} then, {} now; effects {} then, "
+                      "{} now); run `replay verify` to see which of the two the journal gives",
+                      entry.index, what, path_, before.state_root.short_hex(), entry.state_root.short_hex(),
+                      before.effects.short_hex(), entry.effects.short_hex()));
+    }
+    // A batch between recorded ones: a changed checkpoint interval, or a torn log. Order is all that find() needs.
+    return {};
+  }
+  entry.checksum = checksum_of(entry);
+  auto written = disk_->write(file_, offset_of(entries_), std::as_bytes(std::span(&entry, 1)));
+  if (!written) return written;
+  ++entries_;
+  last_index_ = entry.index;
+  return {};
+}
+
+Result<std::optional<HashEntry>> HashLog::find(std::uint64_t index) {
+  std::uint64_t low = 0;
+  std::uint64_t high = entries_;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    HashEntry entry;
+    const auto got = disk_->read(file_, offset_of(middle), std::as_writable_bytes(std::span(&entry, 1)));
+    if (!got) return std::unexpected(got.error());
+    if (*got < sizeof entry || entry.checksum != checksum_of(entry))
+      return fail(ErrorCode::corrupt, fmt::format("{}: offset {}: the entry is damaged", path_, offset_of(middle)));
+    if (entry.index == index) return entry;
+    if (entry.index < index) low = middle + 1;
+    if (entry.index > index) high = middle;
+  }
+  return std::nullopt;
+}
+
+Result<void> HashLog::sync() {
+  return disk_->sync(file_);
+}
+
+const HashEntry* HashLogContent::find(std::uint64_t index) const {
+  const auto found = std::ranges::lower_bound(entries, index, {}, &HashEntry::index);
+  return found == entries.end() || found->index != index ? nullptr : &*found;
+}
+
+Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory) {
+  const std::string path = directory + "/" + hash_log_name;
+  auto file = disk.open(path, OpenMode::read);
+  if (!file) return std::unexpected(file.error());
+  HashLogContent content;
+  const auto got = disk.read(*file, 0, std::as_writable_bytes(std::span(&content.header, 1)));
+  Result<std::vector<HashEntry>> entries;
+  if (!got) entries = std::unexpected(got.error());
+  if (got)
+    if (auto checked = check_header(content.header, path); !checked) entries = std::unexpected(checked.error());
+  if (entries) entries = read_entries(disk, *file);
+  const auto bytes = disk.size(*file);
+  disk.close(*file);
+  if (!entries) return std::unexpected(entries.error());
+  if (!bytes) return std::unexpected(bytes.error());
+  content.entries = std::move(*entries);
+  content.torn_bytes = *bytes - std::min(*bytes, offset_of(content.entries.size()));
+  return content;
+}
+
+}  // namespace lockstep

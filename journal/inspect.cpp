@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/inspect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "journal/directory.hpp"
+#include "journal/segment_scan.hpp"
+
+namespace lockstep {
+namespace {
+
+class Inspection {
+ public:
+  Inspection(Disk& disk, const std::string& directory, InspectDepth depth)
+      : disk_(disk), directory_(directory), depth_(depth) {}
+
+  Result<JournalInfo> run();
+
+ private:
+  [[nodiscard]] std::string path_of(std::uint64_t id) const { return directory_ + "/" + segment_name(id); }
+  Result<void> read_hard_state_file();
+  Result<void> list_segments();
+  Result<void> scan(std::size_t at);
+  Result<void> scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context);
+  void add(SegmentInfo& info, const SegmentScan& scan);
+  void damaged(const std::string& path, std::string evidence) {
+    info_.findings.push_back({path, 0, 0, info_.last.index + 1, TailClass::corrupt, std::move(evidence)});
+  }
+
+  Disk& disk_;
+  const std::string& directory_;
+  InspectDepth depth_;
+  JournalInfo info_;
+  std::vector<std::uint64_t> ids_;
+  std::size_t used_ = 0;  ///< of ids_, up to the last with blocks
+  std::optional<HistoryPosition> before_;
+  bool undamaged_ = true;
+};
+
+Result<void> Inspection::read_hard_state_file() {
+  const std::string path = directory_ + "/" + hard_state_name;
+  auto file = disk_.open(path, OpenMode::read);
+  if (!file) return fail(file.error().code, fmt::format("{} holds no journal: {}", directory_, file.error().message));
+  auto state = read_hard_state(disk_, *file, path);
+  disk_.close(*file);
+  if (!state) return std::unexpected(state.error());
+  info_.hard_state = *state;
+  return {};
+}
+
+Result<void> Inspection::list_segments() {
+  auto files = list_journal(disk_, directory_);
+  if (!files) return std::unexpected(files.error());
+  ids_ = std::move(files->segments);
+  std::uint64_t expected = info_.hard_state.oldest_segment_id;
+  for (const std::uint64_t id : ids_) {
+    for (; expected < id; ++expected) damaged(path_of(expected), "the segment is missing");
+    expected = id + 1;
+  }
+  for (; expected <= info_.hard_state.newest_segment_id; ++expected)
+    damaged(path_of(expected), "the segment is missing; the hard state names it");
+  for (used_ = ids_.size(); used_ > 0; --used_) {
+    BlockStream segment(disk_);
+    if (auto opened = segment.open(path_of(ids_[used_ - 1])); !opened) return opened;
+    if (!is_blank(segment)) break;
+  }
+  return {};
+}
+
+void Inspection::add(SegmentInfo& info, const SegmentScan& scan) {
+  info.used_bytes = scan.end_offset;
+  info.blocks += scan.blocks;
+  info.batches += scan.batches;
+  info.records += scan.records;
+  info.payload_bytes += scan.payload_bytes;
+  if (info.first_index == 0) info.first_index = scan.first_index;
+  if (scan.batches > 0) info.last_index = scan.position.index;
+  info.sealed = scan.sealed;
+  info_.schema_ids.insert(info_.schema_ids.end(), scan.schema_ids.begin(), scan.schema_ids.end());
+  if (scan.finding) info_.findings.push_back(*scan.finding);
+  if (undamaged_) info_.last = scan.position;
+  if (scan.finding) undamaged_ = false;
+}
+
+Result<void> Inspection::scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context) {
+  context.before.reset();
+  while (!info.sealed && segment.resume_behind()) {
+    auto scan = scan_segment(segment, context);
+    if (!scan) return std::unexpected(scan.error());
+    add(info, *scan);
+    if (scan->tail == TailClass::clean) break;
+  }
+  return {};
+}
+
+Result<void> Inspection::scan(std::size_t at) {
+  BlockStream segment(disk_);
+  if (auto opened = segment.open(path_of(ids_[at])); !opened) return opened;
+  const SegmentHeader& header = segment.header();
+  SegmentInfo info;
+  info.file = segment_name(ids_[at]);
+  info.segment_id = ids_[at];
+  info.file_bytes = segment.file_bytes();
+  info.incarnation = header.incarnation;
+  info.spare = at >= used_;
+  if (const auto& defect = segment.header_defect()) {
+    if (defect->incompatible)
+      return fail(ErrorCode::incompatible, fmt::format("{}: {}", segment.path(), defect->cause));
+    damaged(segment.path(), std::string(defect->cause));
+    undamaged_ = false;
+    before_.reset();
+  } else if (header.segment_id != ids_[at] || header.cluster_id != info_.hard_state.cluster_id) {
+    damaged(segment.path(), "its header names another segment or cluster");
+  } else if (!info.spare) {
+    ScanContext context;
+    context.before = before_;
+    context.durable_index = info_.hard_state.durable_index;
+    context.later_segment_has_blocks = at + 1 < used_;
+    context.check_records = depth_ == InspectDepth::records;
+    auto first = scan_segment(segment, context);
+    if (!first) return std::unexpected(first.error());
+    add(info, *first);
+    before_ = first->position;
+    if (first->tail == TailClass::corrupt) {
+      before_.reset();
+      if (auto rest = scan_behind_damage(segment, info, context); !rest) return rest;
+    }
+  }
+  info_.segments.push_back(std::move(info));
+  return {};
+}
+
+Result<JournalInfo> Inspection::run() {
+  if (auto read = read_hard_state_file(); !read) return std::unexpected(read.error());
+  if (auto listed = list_segments(); !listed) return std::unexpected(listed.error());
+  if (info_.hard_state.oldest_segment_id == 1) before_ = HistoryPosition{};
+  for (std::size_t i = 0; i < ids_.size(); ++i)
+    if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
+  std::ranges::sort(info_.schema_ids);
+  const auto repeated = std::ranges::unique(info_.schema_ids);
+  info_.schema_ids.erase(repeated.begin(), repeated.end());
+  return std::move(info_);
+}
+
+}  // namespace
+
+bool JournalInfo::sound() const {
+  return std::ranges::all_of(findings, [](const Finding& finding) { return finding.tail == TailClass::torn; });
+}
+
+Result<JournalInfo> inspect_journal(Disk& disk, const std::string& directory, InspectDepth depth) {
+  return Inspection(disk, directory, depth).run();
+}
+
+}  // namespace lockstep

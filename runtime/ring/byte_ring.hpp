@@ -44,6 +44,7 @@ class ByteRing {
     LOCKSTEP_ASSERT(capacity_bytes <= max_capacity_bytes, "a byte ring's frame header counts in 32 bits");
     producer_.buffer = consumer_.buffer = storage_.get() + sizeof(Header);
     producer_.mask = consumer_.mask = std::bit_ceil(std::max(capacity_bytes, min_capacity_bytes)) - 1;
+    producer_.limit = this->capacity_bytes();
   }
   ByteRing(const ByteRing&) = delete;
   ByteRing& operator=(const ByteRing&) = delete;
@@ -65,9 +66,9 @@ class ByteRing {
     const std::uint64_t stride = stride_of(bytes);
     const std::uint64_t to_end = capacity_bytes() - (producer_.next & producer_.mask);
     const std::uint64_t padding = stride <= to_end ? 0 : to_end;
-    if (producer_free() < padding + stride) {
-      producer_.load(head_);
-      if (producer_free() < padding + stride) return {};
+    if (producer_.available() < padding + stride) {
+      producer_.load(head_, capacity_bytes());
+      if (producer_.available() < padding + stride) return {};
     }
     if (padding != 0) [[unlikely]]
       put_header(padding_mark, padding);
@@ -76,12 +77,10 @@ class ByteRing {
   }
 
   /// Makes all claimed frames visible; nothing when there are none.
-  void publish() {
-    if (producer_.next != producer_.published) producer_.publish(tail_);
-  }
+  void publish() { producer_.publish_if_behind(tail_); }
 
   /// Bytes of claims, headers and padding that the consumer has not freed, as far as the producer knows.
-  [[nodiscard]] std::size_t used_bytes() const { return producer_.next - producer_.seen; }
+  [[nodiscard]] std::size_t used_bytes() const { return capacity_bytes() - producer_.available(); }
 
   // Consumer.
 
@@ -101,21 +100,19 @@ class ByteRing {
 
   /// Done with the frame that peek() returned; its room is free at the next flush() or empty peek().
   void release() {
-    LOCKSTEP_ASSERT(consumer_.next != consumer_.seen, "release without a peeked frame");
+    LOCKSTEP_ASSERT(consumer_.available() != 0, "release without a peeked frame");
     consumer_.next += header_at(consumer_.next).stride;
   }
 
   /// Gives the released room back to the producer; nothing when there is none.
-  void flush() {
-    if (consumer_.next != consumer_.published) consumer_.publish(head_);
-  }
+  void flush() { consumer_.publish_if_behind(head_); }
 
   /// Whether peek() would find nothing. Before sleeping on the answer, set the sleep flag and put a seq_cst fence
   /// between the two; the producer needs one between publishing and reading the flag.
   [[nodiscard]] bool is_empty() {
-    if (consumer_.next != consumer_.seen) return false;
-    consumer_.load(tail_);
-    return consumer_.next == consumer_.seen;
+    if (consumer_.available() != 0) return false;
+    consumer_.load(tail_, 0);
+    return consumer_.available() == 0;
   }
 
  private:
@@ -140,8 +137,6 @@ class ByteRing {
   [[nodiscard]] static std::uint64_t stride_of(std::size_t bytes) {
     return (sizeof(Header) + bytes + frame_alignment - 1) & ~std::uint64_t{frame_alignment - 1};
   }
-
-  [[nodiscard]] std::uint64_t producer_free() const { return capacity_bytes() - (producer_.next - producer_.seen); }
 
   std::byte* put_header(std::uint32_t bytes, std::uint64_t stride) {
     std::byte* const at = producer_.buffer + (producer_.next & producer_.mask);

@@ -3,14 +3,14 @@
 
 /// What the two rings of this folder have in common: positions that only ever grow, and who may touch which.
 ///
-///     line 0  producer's own   next, the head it last saw, what it has published
+///     line 0  producer's own   next, and its limit: the head it last saw plus the capacity
 ///     line 1  tail             stored by the producer, loaded by the consumer
-///     line 2  consumer's own   next, the tail it last saw, what it has published
+///     line 2  consumer's own   next, and its limit: the tail it last saw
 ///     line 3  head             stored by the consumer, loaded by the producer
 ///
-/// A side works on its own line and touches the other side's published line only when the copy it remembers says "full"
-/// or "empty". Its own line is apart from the line it publishes, because a line that the other core has just read costs
-/// a cache miss to write: work that is not yet published stays free of them.
+/// A side works on its own line and loads the other side's published line only when its limit says "full" or "empty".
+/// Its own line is apart from the line it publishes, because a line that the other core has just read costs a cache
+/// miss to write: work that is not yet published stays free of them.
 
 #include <atomic>
 #include <cstdint>
@@ -28,18 +28,23 @@ struct alignas(cache_line_bytes) PublishedPosition {
 template <class Element>
 struct alignas(cache_line_bytes) Side {
   Element* buffer = nullptr;
-  std::uint64_t mask = 0;       ///< capacity - 1
-  std::uint64_t next = 0;       ///< the position this side works on next
-  std::uint64_t seen = 0;       ///< the other side's published position, as last loaded
-  std::uint64_t published = 0;  ///< this side's published position, as last stored
+  std::uint64_t mask = 0;   ///< capacity - 1
+  std::uint64_t next = 0;   ///< the position this side works on next
+  std::uint64_t limit = 0;  ///< the position it may not reach yet, as far as it knows; at most the true one
 
-  /// Pairs with the other side's load() of `position`: what was written to, or read from, the buffer before is done.
-  void publish(PublishedPosition& position) {
-    position.value.store(next, std::memory_order_release);
-    published = next;
+  [[nodiscard]] std::uint64_t available() const { return limit - next; }
+
+  /// Pairs with the other side's load(): what was written to, or read from, the buffer before is done.
+  void publish(PublishedPosition& own) const { own.value.store(next, std::memory_order_release); }
+  void publish_if_behind(PublishedPosition& own) const {
+    // Only this side stores it, so a relaxed load reads what it stored last; comparing spares the other core a miss.
+    if (own.value.load(std::memory_order_relaxed) != next) publish(own);
   }
-  /// Pairs with the other side's publish().
-  void load(const PublishedPosition& position) { seen = position.value.load(std::memory_order_acquire); }
+  /// Pairs with the other side's publish(). `lead` is how far this side may be before the other: the producer's is the
+  /// capacity, the consumer's 0.
+  void load(const PublishedPosition& other, std::uint64_t lead) {
+    limit = other.value.load(std::memory_order_acquire) + lead;
+  }
 };
 
 }  // namespace lockstep::ring_detail

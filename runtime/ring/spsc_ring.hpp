@@ -11,7 +11,7 @@
 /// Publishing is what costs (the line travels to the other core), so there are three ways to use it, fastest last:
 ///
 ///     push / pop                     one item, visible at once
-///     push_lazy … publish            one item each, visible at the latest after lazy_items or at publish();
+///     push_lazy … publish            one item each, visible after lazy_items at most, or at publish();
 ///     pop_lazy … flush               call those once a loop turn
 ///     claim → write → commit         a run of slots in place, visible at commit()
 ///     peek → read → release          a run of items in place, slots free at release()
@@ -36,7 +36,7 @@ template <class T>
   requires std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>
 class SpscRing {
  public:
-  /// A side that works lazily publishes by itself after this many items, so that the other side has work meanwhile.
+  /// A side that works lazily publishes by itself at each multiple of this, so that the other side has work meanwhile.
   static constexpr std::size_t lazy_items = 64;
 
   /// `capacity_items` is rounded up to a power of two; all memory is taken, and touched, here.
@@ -44,6 +44,7 @@ class SpscRing {
     LOCKSTEP_ASSERT(capacity_items >= 1, "a ring needs at least one slot");
     producer_.buffer = consumer_.buffer = storage_.get();
     producer_.mask = consumer_.mask = std::bit_ceil(capacity_items) - 1;
+    producer_.limit = capacity();
   }
   SpscRing(const SpscRing&) = delete;
   SpscRing& operator=(const SpscRing&) = delete;
@@ -67,25 +68,23 @@ class SpscRing {
       return false;
     }
     producer_.buffer[producer_.next++ & producer_.mask] = item;
-    if (producer_.next - producer_.published >= lazy_items) producer_.publish(tail_);
+    if (producer_.next % lazy_items == 0) producer_.publish(tail_);
     return true;
   }
 
   /// Makes what was pushed lazily visible; nothing when there is none.
-  void publish() {
-    if (producer_.next != producer_.published) producer_.publish(tail_);
-  }
+  void publish() { producer_.publish_if_behind(tail_); }
 
   /// Up to `items` free slots that lie side by side; fewer at the end of the array or when nearly full, none when full.
   /// The slots hold what was there a lap ago. A second claim without a commit gives the same slots again.
   [[nodiscard]] std::span<T> claim(std::size_t items) {
-    if (producer_free() < items) producer_.load(head_);
-    return run(producer_, std::min<std::uint64_t>(items, producer_free()));
+    if (producer_.available() < items) producer_.load(head_, capacity());
+    return run(producer_, std::min<std::uint64_t>(items, producer_.available()));
   }
 
   /// Publishes the first `items` slots of the last claim, which the caller has written.
   void commit(std::size_t items) {
-    LOCKSTEP_ASSERT(items <= producer_free(), "commit of more slots than were claimed");
+    LOCKSTEP_ASSERT(items <= producer_.available(), "commit of more slots than were claimed");
     producer_.next += items;
     producer_.publish(tail_);
   }
@@ -107,24 +106,22 @@ class SpscRing {
       return false;
     }
     item = consumer_.buffer[consumer_.next++ & consumer_.mask];
-    if (consumer_.next - consumer_.published >= lazy_items) consumer_.publish(head_);
+    if (consumer_.next % lazy_items == 0) consumer_.publish(head_);
     return true;
   }
 
   /// Frees the slots that were popped lazily; nothing when there are none.
-  void flush() {
-    if (consumer_.next != consumer_.published) consumer_.publish(head_);
-  }
+  void flush() { consumer_.publish_if_behind(head_); }
 
   /// Up to `items` items that lie side by side, oldest first; fewer at the end of the array, none when empty.
   [[nodiscard]] std::span<const T> peek(std::size_t items) {
-    if (consumer_.seen - consumer_.next < items) consumer_.load(tail_);
-    return run(consumer_, std::min<std::uint64_t>(items, consumer_.seen - consumer_.next));
+    if (consumer_.available() < items) consumer_.load(tail_, 0);
+    return run(consumer_, std::min<std::uint64_t>(items, consumer_.available()));
   }
 
   /// Frees the first `items` slots of the last peek.
   void release(std::size_t items) {
-    LOCKSTEP_ASSERT(items <= consumer_.seen - consumer_.next, "release of more items than were peeked");
+    LOCKSTEP_ASSERT(items <= consumer_.available(), "release of more items than were peeked");
     consumer_.next += items;
     consumer_.publish(head_);
   }
@@ -132,9 +129,9 @@ class SpscRing {
   /// Whether a pop would find nothing. Before sleeping on the answer, set the sleep flag and put a seq_cst fence
   /// between the two; the producer needs one between publishing and reading the flag.
   [[nodiscard]] bool is_empty() {
-    if (consumer_.next != consumer_.seen) return false;
-    consumer_.load(tail_);
-    return consumer_.next == consumer_.seen;
+    if (consumer_.available() != 0) return false;
+    consumer_.load(tail_, 0);
+    return consumer_.available() == 0;
   }
 
  private:
@@ -151,12 +148,10 @@ class SpscRing {
     return slots;
   }
 
-  [[nodiscard]] std::uint64_t producer_free() const { return capacity() - (producer_.next - producer_.seen); }
-
   [[nodiscard]] bool is_full() {
-    if (producer_free() != 0) return false;
-    producer_.load(head_);
-    return producer_free() == 0;
+    if (producer_.available() != 0) return false;
+    producer_.load(head_, capacity());
+    return producer_.available() == 0;
   }
 
   /// The slots from `next` on, `items` of them or as many as come before the end of the array.

@@ -21,8 +21,9 @@
 namespace lockstep::bench {
 namespace {
 
-constexpr double sample_seconds = 0.01;
-constexpr std::uint64_t round_trips_per_sample = 20'000;
+// Shorter than a time slice of the scheduler, so that samples survive on a machine that others use too.
+constexpr double sample_seconds = 0.002;
+constexpr std::uint64_t round_trips_per_sample = 3'000;
 
 /// How many items make a sample of about `sample_seconds`; follows what the last sample took.
 class SampleSize {

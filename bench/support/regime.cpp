@@ -13,8 +13,8 @@ namespace lockstep::bench {
 
 namespace {
 
-constexpr std::uint64_t series = 8;
-constexpr std::uint64_t trips_per_series = 1000;
+constexpr std::uint64_t series = 9;
+constexpr std::uint64_t trips_per_series = 200;
 
 struct alignas(128) Flag {
   std::atomic<std::uint64_t> value{0};

@@ -23,7 +23,7 @@ struct Sample {
   bool preempted = false;
 };
 
-/// One line of a comparison. `run` takes one sample, of some 10 ms; it checks its own results and exits when they are
+/// One line of a comparison. `run` takes one sample, of a few milliseconds; it checks its own results and exits when they are
 /// wrong.
 struct Case {
   std::string name;

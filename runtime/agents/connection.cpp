@@ -5,8 +5,14 @@
 
 #include "base/assert.hpp"
 #include "runtime/agents/frames.hpp"
+#include "runtime/agents/resp_session.hpp"
 
 namespace lockstep {
+
+Connection::Connection() = default;
+Connection::~Connection() = default;
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
 
 ConnectionTable::ConnectionTable(std::uint32_t max_connections, std::uint64_t incarnation, std::uint8_t perimeter)
     : max_connections_(max_connections),

@@ -22,7 +22,9 @@
 
 namespace lockstep {
 
-enum class CodecKind : std::uint8_t { native };
+struct RespSession;
+
+enum class CodecKind : std::uint8_t { native, resp };
 
 /// Why a connection's input is not being read.
 enum class Hold : std::uint8_t {
@@ -43,11 +45,17 @@ struct Connection {
   bool dirty = false;            ///< listed for the flush at the turn's end
   bool close_when_idle = false;  ///< said goodbye: close when nothing is in flight
   bool close_when_flushed = false;
-  bool closing = false;          ///< close() was called
-  std::int64_t close_by_ns = 0;  ///< steady time; when close_when_flushed waits for a client that does not read
-  std::string input;             ///< the start of a frame whose rest has not come, or what is held back
-  std::string outgoing;          ///< in flight
-  std::string output;            ///< to be sent next
+  bool closing = false;               ///< close() was called
+  std::int64_t close_by_ns = 0;       ///< steady time; when close_when_flushed waits for a client that does not read
+  std::string input;                  ///< the start of a frame whose rest has not come, or what is held back
+  std::string outgoing;               ///< in flight
+  std::string output;                 ///< to be sent next
+  std::unique_ptr<RespSession> resp;  ///< of a RESP connection that has spoken
+
+  Connection();
+  ~Connection();
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
 
   [[nodiscard]] std::size_t unsent_bytes() const { return outgoing.size() + output.size(); }
 };

@@ -23,9 +23,13 @@ Perimeter::Perimeter(io::Network& network, const Application& application, Intak
       connections_(options.max_connections, options.incarnation, options.index),
       intake_(application, std::move(routes), options.max_payload_bytes),
       outbox_(network, options.max_output_bytes),
-      native_(intake_, outbox_, metrics_, options.codec, options.schema_id) {}
+      native_(intake_, outbox_, metrics_, options.codec, options.schema_id) {
+  if (options.resp) resp_.emplace(intake_, outbox_, metrics_, options.codec, *options.resp);
+}
 
 Result<io::Endpoint> Perimeter::listen(const io::Endpoint& at, CodecKind codec) {
+  if (codec == CodecKind::resp && !resp_)
+    return fail(ErrorCode::usage, "listening for RESP on " + at.text() + ": this program maps no RESP commands");
   Result<io::Endpoint> bound = network_.listen(at);
   if (bound) listeners_.push_back(codec);
   return bound;
@@ -71,7 +75,10 @@ void Perimeter::deliver(std::span<const std::byte> frame) {
     return;
   }
   metrics_.answers_total.add();
-  native_.answer(*connection, reply, frame.subspan(sizeof reply, reply.length));
+  if (connection->codec == CodecKind::native)
+    native_.answer(*connection, reply, frame.subspan(sizeof reply, reply.length));
+  else
+    resp_->answer(*connection, reply, frame.data() + sizeof reply);
   LOCKSTEP_ASSERT(connection->in_flight != 0, "an executor answered a request twice");
   --connection->in_flight;
   --in_flight_;
@@ -147,7 +154,8 @@ void Perimeter::on_received(Connection& connection, std::span<const std::byte> b
 
 void Perimeter::feed(Connection& connection, std::span<const std::byte> bytes) {
   const std::uint32_t in_flight_before = connection.in_flight;
-  const Consumed consumed = native_.consume(connection, bytes, now_.real_ns);
+  const Consumed consumed = connection.codec == CodecKind::native ? native_.consume(connection, bytes, now_.real_ns)
+                                                                  : resp_->consume(connection, bytes, now_);
   in_flight_ += connection.in_flight - in_flight_before;
   keep_rest(connection, bytes.subspan(consumed.bytes));
   switch (consumed.then) {
@@ -250,7 +258,7 @@ void Perimeter::step_stop() {
     stop_ = Stop::closing;
     for (Connection& connection : connections_.all()) {
       if (connection.id == io::ConnectionId::none || connection.closing) continue;
-      if (!connection.close_when_flushed) native_.goodbye(connection);
+      if (!connection.close_when_flushed && connection.codec == CodecKind::native) native_.goodbye(connection);
       end(connection);
     }
   }

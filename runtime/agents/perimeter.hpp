@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -28,6 +29,7 @@
 #include "runtime/agents/intake.hpp"
 #include "runtime/agents/native_codec.hpp"
 #include "runtime/agents/outbox.hpp"
+#include "runtime/agents/resp_codec.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
@@ -44,13 +46,14 @@ class Perimeter final : public Agent {
     std::uint64_t incarnation = 1;  ///< of the node: how often it has started; no two sessions of a history are equal
     std::uint8_t index = 0;         ///< of this perimeter, in its sessions' numbers
     std::uint64_t schema_id = 0;
+    std::optional<resp::Application> resp;  ///< how RESP commands map to messages; needed to listen for them
   };
 
   Perimeter(io::Network& network, const Application& application, Intake::Routes routes, const Options& options);
   Perimeter(const Perimeter&) = delete;
   Perimeter& operator=(const Perimeter&) = delete;
 
-  /// Starts to accept; the returned endpoint has the port that was bound.
+  /// Starts to accept clients that speak `codec`; the returned endpoint has the port that was bound.
   [[nodiscard]] Result<io::Endpoint> listen(const io::Endpoint& at, CodecKind codec);
   /// Answers of one executor: ReplyFrames.
   void add_answers(ByteRing& ring) { answers_.push_back(&ring); }
@@ -91,6 +94,7 @@ class Perimeter final : public Agent {
   Intake intake_;
   Outbox outbox_;
   NativeCodec native_;
+  std::optional<RespCodec> resp_;
   std::vector<CodecKind> listeners_;
   std::vector<ByteRing*> answers_;
 

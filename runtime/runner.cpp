@@ -50,6 +50,7 @@ void Runner::start() {
     pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
     if (options_.cpu >= 0) pin_this_thread(options_.name, options_.cpu);
     loop();
+    if (on_stop_) on_stop_();
   });
 }
 

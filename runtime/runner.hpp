@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,6 +40,9 @@ class Runner {
 
   /// Runners to wake when this one has done something. Before start().
   void set_peers(std::vector<Runner*> peers) { peers_ = std::move(peers); }
+
+  /// Work for the thread to do when it leaves its loop, on things that belong to it. Before start().
+  void set_on_stop(std::function<void()> on_stop) { on_stop_ = std::move(on_stop); }
 
   void start();
   /// Asks the thread to leave its loop after the turn it is in.
@@ -66,6 +70,7 @@ class Runner {
   io::Reactor* reactor_;
   std::vector<Agent*> agents_;
   std::vector<Runner*> peers_;
+  std::function<void()> on_stop_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> sleeps_{0};

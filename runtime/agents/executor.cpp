@@ -52,6 +52,7 @@ bool Executor::step(const BatchView& batch) {
     begin(batch);
   }
   while (flush() && advance()) {
+    ++progress_;
     if (phase_ != Phase::idle) continue;
     publish();
     return true;
@@ -170,6 +171,7 @@ bool Executor::close_round() {
     if (room.empty()) return false;
     const RoundMarker marker{round_, sent_ ? 1U : 0U};
     std::memcpy(room.data(), &marker, sizeof marker);
+    ++progress_;
   }
   publish();
   next_marker_ = 0;
@@ -300,6 +302,7 @@ void Executor::deliver(const Delivery& delivery, std::uint64_t hash) {
   if (options_.breadcrumb != nullptr) *options_.breadcrumb = delivery.cause_seq;
   outbox_ = host_.deliver(delivery, hash, batch_.index);
   ++handlers_run_;
+  ++progress_;
 }
 
 /// A client waits for every request, so one that came to nothing says so.
@@ -313,6 +316,7 @@ bool Executor::flush() {
   while (!outbox_.empty()) {
     const auto& effect = frame_at<EffectHeader>(outbox_);
     if (!put(effect)) return false;
+    ++progress_;
     outbox_ = outbox_.subspan(effect_bytes(effect.length));
     if (++unpublished_ == publish_interval) publish();
   }
@@ -372,6 +376,7 @@ void Executor::take_inbound() {
         mail_[peer.rounds_closed % 2].add(shard_of(address_hash(target), options_.genesis.shards), frame);
       }
       peer.inbound->release();
+      ++progress_;
     }
     peer.inbound->flush();
   }

@@ -66,6 +66,9 @@ class Executor {
   void digest_shards(std::span<ShardDigests> shards);
 
   [[nodiscard]] std::uint64_t handlers_run() const { return handlers_run_; }
+  /// Grows whenever step() got on, be it by one effect: a step that returns false and left this as it was waits for
+  /// another executor or for whoever empties a ring.
+  [[nodiscard]] std::uint64_t progress() const { return progress_; }
   [[nodiscard]] std::uint64_t traps() const { return host_.traps(); }
 
  private:
@@ -132,6 +135,7 @@ class Executor {
   std::int64_t executed_ns_ = 0;
   std::uint64_t executed_seq_ = 0;
   std::uint64_t handlers_run_ = 0;
+  std::uint64_t progress_ = 0;
 };
 
 }  // namespace lockstep

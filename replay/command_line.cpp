@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "base/log.hpp"
+#include "replay/commands.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* exit_codes =
+    "Exit status: 0 done, or equal; 1 different; 2 usage; 3 journal damaged; 4 incompatible build or cluster;\n"
+    "5 incomplete (something was not compared; never \"equal\"); 7 the host refused something; 130 interrupted.";
+
+/// What the parsed command does; set by the callback of the subcommand that was named.
+using Action = std::function<ExitCode()>;
+
+/// A configuration file first, then flags over it, whatever their order on the command line.
+struct ServeFlags {
+  std::string config_file;
+  bool dump_config = false;
+  ServeOptions options;
+  std::map<std::string, std::string> over;  ///< TOML key: value, as given by flags
+};
+
+void add_serve(CLI::App& app, const Application& application, Action& action) {
+  auto* command = app.add_subcommand("serve", "Run a node: recover its journal, then serve clients until SIGTERM");
+  auto flags = std::make_shared<ServeFlags>();
+  command->add_option("--config", flags->config_file, "TOML file; flags win over it");
+  command->add_flag("--dump-config", flags->dump_config, "print the configuration that would be used, and exit");
+  command->add_option("--ready-file", flags->options.ready_file, "written with the node's addresses when it serves");
+  const auto flag = [&](const char* name, const char* key, bool quoted, const char* meaning) {
+    command->add_option_function<std::string>(
+        name,
+        [flags, key, quoted](const std::string& value) {
+          flags->over[key] = quoted ? fmt::format("'''{}'''", value) : value;
+        },
+        meaning);
+  };
+  flag("--data", "node.data", true, "data directory; made when it is missing");
+  flag("--listen", "node.listen", true, "HOST:PORT of the native protocol (default 127.0.0.1:7070; port 0: any)");
+  flag("--resp", "node.resp", true, "HOST:PORT of the Redis protocol, RESP2");
+  flag("--admin", "node.admin", true, "HOST:PORT of /metrics, /status, /hash");
+  flag("--durability", "node.durability", true, "what must hold before a reply leaves: fsync, write or none");
+  flag("--io", "node.io", true, "auto, uring or epoll");
+  flag("--executors", "threads.executors", false, "actor cores; 0: what the machine has left");
+  flag("--threads", "threads.layout", true, "auto, one or dedicated");
+  flag("--spin-us", "threads.spin_us", false, "polling without work before sleeping; -1: by the machine");
+  command->footer(exit_codes);
+  command->callback([flags, &application, &action] {
+    action = [flags, &application] {
+      NodeConfig& config = flags->options.config;
+      if (!flags->config_file.empty())
+        if (const auto loaded = load_config(flags->config_file, config); !loaded) return report(loaded.error());
+      for (const auto& [key, value] : flags->over) {
+        const auto dot = key.find('.');
+        const std::string line = fmt::format("[{}]\n{} = {}\n", key.substr(0, dot), key.substr(dot + 1), value);
+        if (const auto parsed = parse_config(line, "command line", config); !parsed) return report(parsed.error());
+      }
+      if (!flags->dump_config) return serve_command(application, flags->options);
+      fmt::print("{}", dump_config(config));
+      return ExitCode::equal;
+    };
+  });
+}
+
+void add_replay(CLI::App& app, const Application& application, Action& action) {
+  auto* command = app.add_subcommand("replay", "Execute a journal again: run, until, verify");
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* meaning, ReplayOptions::Mode mode) {
+    auto* sub = command->add_subcommand(name, meaning);
+    auto options = std::make_shared<ReplayOptions>();
+    options->mode = mode;
+    auto layout = std::make_shared<std::string>("dedicated");
+    sub->add_option("--data", options->data, "data directory")->required();
+    sub->add_option("--executors", options->executors, "actor cores; the result does not depend on it")
+        ->check(CLI::Range(1, 64));
+    sub->add_option("--threads", *layout, "dedicated (one an executor) or one")
+        ->check(CLI::IsMember({"dedicated", "one"}));
+    sub->add_flag("--json", options->json, "one JSON object on stdout");
+    if (mode == ReplayOptions::Mode::until)
+      sub->add_option("SEQ", options->stop_before_seq, "stop before the batch that holds this sequence number")
+          ->required()
+          ->check(CLI::PositiveNumber);
+    sub->footer(exit_codes);
+    sub->callback([options, layout, &application, &action] {
+      options->own_threads = *layout == "dedicated";
+      action = [options, &application] { return replay_command(application, *options); };
+    });
+  };
+  add("run", "execute all of it and print the state's root, effects and chain", ReplayOptions::Mode::run);
+  add("until", "execute up to a sequence number", ReplayOptions::Mode::until);
+  add("verify", "execute all of it and compare with what the live run recorded", ReplayOptions::Mode::verify);
+}
+
+void add_journal(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("journal", "Look at a journal: info, dump, verify; read-only, also of a live node");
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* meaning, ExitCode (*act)(const JournalOptionsCli&)) {
+    auto* sub = command->add_subcommand(name, meaning);
+    auto options = std::make_shared<JournalOptionsCli>();
+    sub->add_option("DIR", options->data, "data directory")->required();
+    sub->add_flag("--json", options->json, "JSON on stdout (dump: one object a line)");
+    sub->footer(exit_codes);
+    sub->callback([options, act, &action] { action = [options, act] { return act(*options); }; });
+    return std::pair{sub, options};
+  };
+  add("info", "segments, ranges, the end and its state", journal_info_command);
+  add("verify", "checksums, chain, sequence numbers, stamps, each record", journal_verify_command);
+  const auto [dump, options] = add("dump", "messages, decoded by the schema in the journal", journal_dump_command);
+  dump->add_option("RANGE", options->range, "sequence numbers: N, A..B (B excluded), A..end, or --range=-N..end");
+  dump->add_option("--range", options->range, "as RANGE");
+  dump->add_option("--type", options->message_type, "only messages whose name contains this");
+  dump->add_option("--limit", options->limit, "at most this many");
+}
+
+void add_hash(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("hash", "Compare state roots");
+  command->require_subcommand(1);
+  auto* sub = command->add_subcommand("compare", "live nodes and data directories, at the last batch all have");
+  auto options = std::make_shared<HashCompareOptions>();
+  sub->add_option("SIDE", options->sides, "HOST:PORT of a node's admin address, or a data directory")->required();
+  sub->add_option("--at", options->at_batch, "compare at this batch");
+  sub->add_option("--timeout-ms", options->timeout_ms, "for each answer")->check(CLI::Range(1, 600'000));
+  sub->add_flag("--json", options->json, "one JSON object on stdout");
+  sub->footer(exit_codes);
+  sub->callback([options, &action] { action = [options] { return hash_compare_command(*options); }; });
+}
+
+void add_doctor(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("doctor", "What this host gives, what is used instead, and what to change");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_option("--data", options->data, "a data directory, whose disk is looked at too");
+  command->add_flag("--json", options->json, "one JSON object on stdout");
+  command->callback([options, &action] { action = [options] { return doctor_command(*options); }; });
+}
+
+}  // namespace
+
+ExitCode report(const Error& error) {
+  fmt::print(stderr, "lockstep: {}\n", error.message);
+  return exit_code_of(error.code);
+}
+
+int run_command_line(const Application* application, int argc, char** argv) {
+  CLI::App app{application != nullptr ? "A lockstep node and its tools" : "lockstep: tools that need no actors"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "lockstep " LOCKSTEP_VERSION);
+  app.footer(exit_codes);
+  Action action;
+  if (application != nullptr) {
+    add_serve(app, *application, action);
+    add_replay(app, *application, action);
+  }
+  add_journal(app, action);
+  add_hash(app, action);
+  add_doctor(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  return static_cast<int>(action());
+}
+
+}  // namespace lockstep

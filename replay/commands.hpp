@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The commands behind the command line, each as a function of its options: it prints its result on stdout (as one JSON
+/// object with --json), errors and progress on stderr, and says how it ended. command_line.cpp parses, these act.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "lockstep/application.hpp"
+#include "replay/exit_code.hpp"
+#include "runtime/config.hpp"
+
+namespace lockstep {
+
+/// Prints an error the way all commands do, and gives its exit code.
+ExitCode report(const Error& error);
+
+struct ServeOptions {
+  NodeConfig config;
+  std::string ready_file;  ///< written when the node serves: its addresses as JSON
+};
+/// Runs until SIGTERM or SIGINT, or a fault.
+ExitCode serve_command(const Application& application, const ServeOptions& options);
+
+struct ReplayOptions {
+  enum class Mode { run, until, verify };
+  Mode mode = Mode::run;
+  std::string data;
+  std::uint32_t executors = 1;
+  bool own_threads = true;
+  std::uint64_t stop_before_seq = 0;
+  bool json = false;
+};
+ExitCode replay_command(const Application& application, const ReplayOptions& options);
+
+struct JournalOptionsCli {
+  std::string data;
+  std::string range;         ///< of seqs: "A..B" (half-open), "N", "-N..end"; empty: all
+  std::string message_type;  ///< only messages whose name contains this
+  std::uint64_t limit = 0;   ///< 0: no limit
+  bool json = false;
+};
+ExitCode journal_info_command(const JournalOptionsCli& options);
+ExitCode journal_dump_command(const JournalOptionsCli& options);
+ExitCode journal_verify_command(const JournalOptionsCli& options);
+
+struct HashCompareOptions {
+  std::vector<std::string> sides;
+  std::optional<std::uint64_t> at_batch;
+  int timeout_ms = 2000;
+  bool json = false;
+};
+ExitCode hash_compare_command(const HashCompareOptions& options);
+
+struct DoctorOptions {
+  std::string data;  ///< a directory whose disk to look at; may be empty
+  bool json = false;
+};
+ExitCode doctor_command(const DoctorOptions& options);
+
+}  // namespace lockstep

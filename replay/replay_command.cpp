@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "journal/hash_log.hpp"
+#include "journal/posix_disk.hpp"
+#include "replay/commands.hpp"
+#include "replay/progress.hpp"
+#include "runtime/agents/checkpoint_agent.hpp"
+#include "runtime/history_run.hpp"
+
+namespace lockstep {
+namespace {
+
+/// What was recorded beside the journal, held against what the replay comes to.
+class Recorded {
+ public:
+  explicit Recorded(HashLogContent content) : content_(std::move(content)) {}
+
+  Result<void> compare(const Checkpoint& replayed) {
+    const HashEntry* recorded = content_.find(replayed.batch);
+    if (recorded == nullptr) {
+      ++missing_;
+      return {};
+    }
+    ++compared_;
+    if (recorded->state_root == replayed.root && recorded->effects == replayed.effects &&
+        recorded->chain == replayed.chain) {
+      last_equal_batch_ = replayed.batch;
+      return {};
+    }
+    return fail(
+        ErrorCode::diverged,
+        fmt::format("batch {} (seq {}) differs: recorded root {} effects {} chain {}, replayed root {} effects {} "
+                    "chain {}; the last equal checkpoint is batch {}",
+                    replayed.batch, replayed.seq, recorded->state_root.short_hex(), recorded->effects.short_hex(),
+                    recorded->chain.short_hex(), replayed.root.short_hex(), replayed.effects.short_hex(),
+                    replayed.chain.short_hex(), last_equal_batch_));
+  }
+
+  [[nodiscard]] std::uint64_t compared() const { return compared_; }
+  /// Checkpoints of the replay that were not recorded (a crash lost the hash log's tail).
+  [[nodiscard]] std::uint64_t missing() const { return missing_; }
+
+ private:
+  HashLogContent content_;
+  std::uint64_t compared_ = 0;
+  std::uint64_t missing_ = 0;
+  std::uint64_t last_equal_batch_ = 0;
+};
+
+struct Replayed {
+  HistoryRun run;
+  std::uint64_t compared = 0;
+  std::uint64_t missing = 0;
+  std::optional<Finding> tail;
+  double seconds = 0;
+};
+
+/// The largest batch, and the last seq, of a journal: what the pool's slabs and the progress bar need.
+Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const std::string& data) {
+  auto reader = JournalReader::open(disk, data);
+  if (!reader) return std::unexpected(reader.error());
+  std::uint32_t largest_bytes = 0;
+  while (true) {
+    const auto batch = reader->next();
+    if (!batch) return std::unexpected(batch.error());
+    if (!*batch) break;
+    largest_bytes = std::max(largest_bytes, (*batch)->header->payload_bytes);
+  }
+  return std::pair{largest_bytes, reader->position().seq};
+}
+
+Result<Replayed> replay(const Application& application, const ReplayOptions& options) {
+  PosixDisk disk;
+  const auto genesis = read_genesis(disk, options.data);
+  if (!genesis) return std::unexpected(genesis.error());
+  if (!*genesis) return fail(ErrorCode::incomplete, fmt::format("{}: the journal is empty", options.data));
+  if ((*genesis)->application != application.digest())
+    return fail(ErrorCode::incompatible,
+                fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
+                            "replay it with the program that wrote it",
+                            options.data, (*genesis)->application, application.digest()));
+  const auto measured = measure(disk, options.data);
+  if (!measured) return std::unexpected(measured.error());
+  const auto [largest_bytes, last_seq] = *measured;
+  auto content = read_hash_log(disk, options.data);
+  if (!content) return std::unexpected(content.error());
+  Recorded recorded(std::move(*content));
+  auto reader = JournalReader::open(disk, options.data);
+  if (!reader) return std::unexpected(reader.error());
+
+  Execution execution(application, **genesis,
+                      {.executors = options.executors,
+                       .slabs = 16,
+                       .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
+                       .observed = false});
+  Progress progress("replaying", "messages", options.stop_before_seq != 0 ? options.stop_before_seq - 1 : last_seq);
+  HistoryRunOptions run_options;
+  run_options.own_threads = options.own_threads;
+  run_options.stop_before_seq = options.stop_before_seq;
+  run_options.on_checkpoint = [&](const Checkpoint& checkpoint) { return recorded.compare(checkpoint); };
+  run_options.on_progress = [&](std::uint64_t seq) { progress.update(seq); };
+  SystemClock clock;
+  const std::int64_t started_ns = clock.steady_ns();
+  auto run = run_history(*reader, execution, clock, run_options);
+  progress.finish();
+  if (!run) return std::unexpected(run.error());
+  Replayed replayed{*run, 0, 0, reader->tail(), static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
+  // A clean stop leaves an entry for the last batch, which need not be a checkpoint.
+  if (run->last.index != 0 &&
+      !is_checkpoint(run->last.first_seq, run->last.record_count, (*genesis)->checkpoint_interval))
+    if (auto equal = recorded.compare(run->final_state); !equal) return std::unexpected(equal.error());
+  replayed.compared = recorded.compared();
+  replayed.missing = recorded.missing();
+  return replayed;
+}
+
+void print_text(const ReplayOptions& options, const Replayed& replayed) {
+  const HistoryRun& run = replayed.run;
+  fmt::print("replayed {} batches, {} messages on {} executors{} in {:.2f} s ({:.2f} M/s), {} traps\n",
+             with_separators(run.last.index), with_separators(run.end.seq), options.executors,
+             options.own_threads ? "" : " (one thread)", replayed.seconds,
+             static_cast<double>(run.handlers) / std::max(replayed.seconds, 1e-9) / 1e6, run.traps);
+  fmt::print("root {}  effects {}  chain {}  at batch {}\n", run.final_state.root.short_hex(),
+             run.final_state.effects.short_hex(), run.final_state.chain.short_hex(), run.final_state.batch);
+  if (replayed.tail) fmt::print("note: {}\n", describe(*replayed.tail));
+  if (options.mode != ReplayOptions::Mode::verify) return;
+  fmt::print("{} of {} checkpoints were recorded by the live run: {}\n", replayed.compared,
+             replayed.compared + replayed.missing,
+             replayed.compared == 0 ? "INCOMPLETE, nothing to compare with" : "roots, effects and chain equal");
+}
+
+void print_json(const ReplayOptions& options, const Replayed& replayed, bool equal) {
+  const HistoryRun& run = replayed.run;
+  nlohmann::json out{{"schema", "lockstep.replay/1"},
+                     {"data", options.data},
+                     {"executors", options.executors},
+                     {"batches", run.last.index},
+                     {"seq", run.end.seq},
+                     {"root", run.final_state.root.hex()},
+                     {"effects", run.final_state.effects.hex()},
+                     {"chain", run.final_state.chain.hex()},
+                     {"checkpoints", run.checkpoints},
+                     {"compared", replayed.compared},
+                     {"not_recorded", replayed.missing},
+                     {"handlers", run.handlers},
+                     {"traps", run.traps},
+                     {"seconds", replayed.seconds}};
+  if (options.mode == ReplayOptions::Mode::verify) out["verdict"] = equal ? "equal" : "incomplete";
+  fmt::print("{}\n", out.dump());
+}
+
+}  // namespace
+
+ExitCode replay_command(const Application& application, const ReplayOptions& options) {
+  const auto replayed = replay(application, options);
+  if (!replayed) {
+    if (options.json)
+      fmt::print("{}\n",
+                 nlohmann::json{{"schema", "lockstep.replay/1"},
+                                {"data", options.data},
+                                {"verdict", replayed.error().code == ErrorCode::diverged ? "diverged" : "failed"},
+                                {"error", replayed.error().message}}
+                     .dump());
+    return report(replayed.error());
+  }
+  const bool equal = replayed->compared > 0;
+  if (options.json) {
+    print_json(options, *replayed, equal);
+  } else {
+    print_text(options, *replayed);
+  }
+  return options.mode == ReplayOptions::Mode::verify && !equal ? ExitCode::incomplete : ExitCode::equal;
+}
+
+}  // namespace lockstep

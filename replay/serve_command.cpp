@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "replay/commands.hpp"
+#include "runtime/node.hpp"
+
+namespace lockstep {
+namespace {
+
+/// SIGTERM and SIGINT, blocked in every thread and taken by the one that waits for them.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  /// Whether one came within `timeout_ms`.
+  [[nodiscard]] bool wait(long timeout_ms) const {
+    const timespec timeout{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000};
+    return sigtimedwait(&set_, nullptr, &timeout) > 0;
+  }
+
+ private:
+  sigset_t set_{};
+};
+
+/// In one step, so that whoever waits for the file never reads half of it.
+Result<void> write_ready_file(const std::string& path, const Node& node) {
+  const nlohmann::json page{{"schema", "lockstep.ready/1"},
+                            {"pid", getpid()},
+                            {"listen", node.native_endpoint().text()},
+                            {"resp", node.resp_endpoint().port == 0 ? "" : node.resp_endpoint().text()},
+                            {"admin", node.admin_endpoint().text()}};
+  const std::string text = page.dump() + "\n";
+  const std::string temporary = path + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) written = std::fclose(file) == 0 && written;
+  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0)
+    return fail(ErrorCode::io, fmt::format("cannot write the ready file {}: {}", path, std::strerror(errno)));
+  return {};
+}
+
+}  // namespace
+
+ExitCode serve_command(const Application& application, const ServeOptions& options) {
+  const StopSignals signals;
+  SystemClock clock;
+  auto node = Node::open(application, options.config, clock);
+  if (!node) return report(node.error());
+  log(LogLevel::info, "node", "{}", (*node)->summary());
+  (*node)->start();
+  log(LogLevel::info, "node", "serving native on {}{}, admin on {}", (*node)->native_endpoint().text(),
+      (*node)->resp_endpoint().port == 0 ? "" : ", resp on " + (*node)->resp_endpoint().text(),
+      (*node)->admin_endpoint().text());
+  if (!options.ready_file.empty())
+    if (const auto written = write_ready_file(options.ready_file, **node); !written) return report(written.error());
+
+  constexpr long look_every_ms = 200;
+  while (!signals.wait(look_every_ms))
+    if ((*node)->failed()) break;
+  if ((*node)->failed()) {
+    log(LogLevel::error, "node", "stopped, nothing was acknowledged since: {}", (*node)->failure().message);
+  } else {
+    log(LogLevel::info, "node", "stopping");
+  }
+  if (const auto stopped = (*node)->stop(); !stopped) return report(stopped.error());
+  log(LogLevel::info, "node", "stopped");
+  return ExitCode::equal;
+}
+
+}  // namespace lockstep

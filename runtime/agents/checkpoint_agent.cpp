@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/agents/checkpoint_agent.hpp"
+
+#include "base/log.hpp"
+
+namespace lockstep {
+
+HashPoint hash_point(const Checkpoint& checkpoint) {
+  return {checkpoint.batch, checkpoint.seq, checkpoint.root, checkpoint.effects, checkpoint.chain};
+}
+
+HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind) {
+  HashEntry entry;
+  entry.kind = kind;
+  entry.index = checkpoint.batch;
+  entry.last_seq = checkpoint.seq;
+  entry.time_ns = checkpoint.time_ns;
+  entry.state_root = checkpoint.root;
+  entry.effects = checkpoint.effects;
+  entry.chain = checkpoint.chain;
+  return entry;
+}
+
+int CheckpointAgent::do_work(const Now&) {
+  int taken = 0;
+  while (const auto checkpoint = board_.poll()) {
+    ++taken;
+    remember(*checkpoint);
+    if (log_failed_) continue;
+    if (const auto written = log_.append(hash_entry(*checkpoint, HashKind::checkpoint)); !written) {
+      // What it holds can be derived again from the journal, so the node goes on without it and says so.
+      log_failed_ = true;
+      log(LogLevel::error, "node", "the hash log is no longer written: {}", written.error().message);
+    }
+  }
+  return taken;
+}
+
+void CheckpointAgent::remember(const Checkpoint& checkpoint) {
+  const std::lock_guard lock(mutex_);
+  recent_.push_back(hash_point(checkpoint));
+  if (recent_.size() > kept) recent_.pop_front();
+}
+
+std::vector<HashPoint> CheckpointAgent::recent() const {
+  const std::lock_guard lock(mutex_);
+  return {recent_.begin(), recent_.end()};
+}
+
+}  // namespace lockstep

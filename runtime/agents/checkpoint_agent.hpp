@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// CheckpointAgent: takes checkpoints off the board as the executors complete them, writes each to the hash log, and
+/// keeps the most recent ones for those who compare nodes. One thread; recent() is for any.
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "journal/hash_log.hpp"
+#include "runtime/agents/agent.hpp"
+#include "runtime/agents/checkpoint.hpp"
+#include "runtime/hash_page.hpp"
+
+namespace lockstep {
+
+/// A checkpoint as others see it, and as the hash log keeps it.
+[[nodiscard]] HashPoint hash_point(const Checkpoint& checkpoint);
+[[nodiscard]] HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind);
+
+class CheckpointAgent final : public Agent {
+ public:
+  /// How many checkpoints recent() goes back.
+  static constexpr std::size_t kept = 1024;
+
+  CheckpointAgent(CheckpointBoard& board, HashLog& log) : board_(board), log_(log) {}
+
+  [[nodiscard]] std::string_view name() const override { return "checkpoints"; }
+  int do_work(const Now& now) override;
+
+  /// Remembers one that was taken before the agent ran: while history was executed again.
+  void remember(const Checkpoint& checkpoint);
+
+  [[nodiscard]] std::vector<HashPoint> recent() const;
+
+ private:
+  CheckpointBoard& board_;
+  HashLog& log_;
+  bool log_failed_ = false;
+  mutable std::mutex mutex_;  // taken once a checkpoint, and by readers
+  std::deque<HashPoint> recent_;
+};
+
+}  // namespace lockstep

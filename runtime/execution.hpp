@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Execution: the executors of a node with all that stands between them and the rest: the batch pool they are fed from,
+/// mail rings among them, rings of queries and replies to each perimeter, and the board their checkpoints meet on. The
+/// same for a live node, for its restart and for a replay on threads; only who fills the pool differs.
+///
+/// Built and taken apart by one thread; the agents belong to the threads that run them.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "journal/batch.hpp"
+#include "lockstep/application.hpp"
+#include "runtime/agents/batch_pool.hpp"
+#include "runtime/agents/checkpoint.hpp"
+#include "runtime/agents/executor.hpp"
+#include "runtime/agents/executor_agent.hpp"
+#include "runtime/agents/genesis.hpp"
+#include "runtime/agents/mail.hpp"
+#include "runtime/ring/byte_ring.hpp"
+
+namespace lockstep {
+
+class Execution {
+ public:
+  struct Options {
+    std::uint32_t executors = 1;
+    std::uint32_t perimeters = 0;  ///< 0: no replies, no queries
+    std::uint32_t slabs = 16;      ///< a power of two
+    std::uint32_t max_batch_bytes = 1U << 20;
+    std::size_t reply_ring_bytes = 4U << 20;
+    std::size_t query_ring_bytes = 1U << 20;
+    bool observed = true;  ///< whether Context::log prints
+  };
+
+  /// `application` outlives it.
+  Execution(const Application& application, const Genesis& genesis, const Options& options);
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  [[nodiscard]] BatchPool& pool() { return pool_; }
+  [[nodiscard]] CheckpointBoard& board() { return board_; }
+  [[nodiscard]] std::uint32_t executors() const { return options_.executors; }
+  [[nodiscard]] ExecutorAgent& agent(std::uint32_t executor) { return *agents_[executor]; }
+  [[nodiscard]] const Executor& executor(std::uint32_t executor) const { return *executors_[executor]; }
+  [[nodiscard]] const NextDue& due(std::uint32_t executor) const { return due_[executor]; }
+  [[nodiscard]] ByteRing& replies(std::uint32_t executor, std::uint32_t perimeter) {
+    return *replies_[executor * options_.perimeters + perimeter];
+  }
+  [[nodiscard]] ByteRing& queries(std::uint32_t executor, std::uint32_t perimeter) {
+    return *queries_[executor * options_.perimeters + perimeter];
+  }
+  /// Which executor owns an actor.
+  [[nodiscard]] std::uint32_t owner(const Address& actor) const {
+    return executor_of(shard_of(address_hash(actor), genesis_.shards), options_.executors);
+  }
+
+  /// Throws away the replies that wait for `perimeter`: of a history that is run again nobody waits for them.
+  void discard_replies(std::uint32_t perimeter);
+
+  /// State and effects after the last batch, checkpoint or not. Only while no executor works.
+  [[nodiscard]] Checkpoint end(const BatchHeader& last);
+
+ private:
+  const Application& application_;
+  Genesis genesis_;
+  Options options_;
+  BatchPool pool_;
+  CheckpointBoard board_;
+  MailRings mail_;
+  std::vector<NextDue> due_;
+  std::vector<std::unique_ptr<ByteRing>> replies_;
+  std::vector<std::unique_ptr<ByteRing>> queries_;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::vector<std::unique_ptr<ExecutorAgent>> agents_;
+};
+
+}  // namespace lockstep

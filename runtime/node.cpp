@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/node.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+#include "journal/posix_disk.hpp"
+#include "journal/writer.hpp"
+#include "runtime/admin_server.hpp"
+#include "runtime/agents/checkpoint_agent.hpp"
+#include "runtime/agents/journal_agent.hpp"
+#include "runtime/agents/perimeter.hpp"
+#include "runtime/agents/sequencer.hpp"
+#include "runtime/history_run.hpp"
+#include "runtime/io/reactor.hpp"
+#include "runtime/runner.hpp"
+
+namespace lockstep {
+namespace {
+
+/// How the agents are spread over threads.
+struct Layout {
+  std::uint32_t executors = 1;
+  bool own_threads = true;  ///< a thread an executor, beside the one of perimeter, sequencer and journal
+  std::int64_t spin_ns = 0;
+};
+
+Result<Layout> choose_layout(const NodeConfig& config) {
+  const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  Layout layout;
+  layout.executors = config.executors != 0 ? config.executors : std::max(1U, cores - 1);
+  if (config.threads == "auto") {
+    layout.own_threads = cores > 1;
+  } else if (config.threads == "one" || config.threads == "dedicated") {
+    layout.own_threads = config.threads == "dedicated";
+  } else {
+    return fail(ErrorCode::usage, fmt::format("threads '{}' is none of auto, one, dedicated", config.threads));
+  }
+  const std::uint32_t threads = layout.own_threads ? layout.executors + 1 : 1;
+  layout.spin_ns = config.spin_us >= 0 ? config.spin_us * 1000 : (threads < cores ? 20'000 : 0);
+  return layout;
+}
+
+Genesis new_genesis(const Application& application, const GenesisOptions& options) {
+  Genesis genesis;
+  genesis.application = application.digest();
+  genesis.shards = options.shards;
+  genesis.max_rounds = options.max_rounds;
+  genesis.checkpoint_interval = options.checkpoint_interval;
+  genesis.cluster_seed = options.seed;
+  if (options.seed == 0) {
+    std::random_device device;  // once, before the first record; from there on it is history
+    genesis.cluster_seed = std::uint64_t{device()} << 32 | device();
+  }
+  return genesis;
+}
+
+std::uint32_t executor_of_actor(const void* execution, const Address& actor) {
+  return static_cast<const Execution*>(execution)->owner(actor);
+}
+
+}  // namespace
+
+struct Node::Parts {
+  const Application& application;
+  NodeConfig config;
+  Clock& clock;
+  Layout layout;
+
+  std::unique_ptr<io::Reactor> reactor;
+  std::unique_ptr<JournalWriter> writer;
+  std::unique_ptr<HashLog> hash_log;
+  HardState identity;
+  Genesis genesis;
+  HistoryRun history;
+  std::unique_ptr<Execution> execution;
+  std::unique_ptr<Sequencer> sequencer;
+  std::unique_ptr<JournalAgent> journal;
+  std::unique_ptr<CheckpointAgent> checkpoints;
+  std::unique_ptr<Perimeter> perimeter;
+  std::unique_ptr<AdminServer> admin;
+  io::Endpoint native;
+  io::Endpoint resp;
+
+  std::vector<std::unique_ptr<Runner>> runners;  // [0] is the perimeter's
+  bool started = false;
+  std::optional<Error> close_error;  // set by the perimeter's thread as it ends, read after join
+
+  Parts(const Application& app, const NodeConfig& options, Clock& time)
+      : application(app), config(options), clock(time) {}
+
+  Result<void> open();
+  Result<Recovered> recover_journal();
+  Result<void> run_journal(std::uint64_t last_index);
+  Result<void> open_perimeter();
+  Result<void> open_admin();
+  void make_runners();
+  void close_journal();
+  Result<void> close_hash_log();
+  void wait_until_drained(std::int64_t deadline_ns);
+
+  [[nodiscard]] std::vector<Sample> samples() const;
+  [[nodiscard]] std::string status() const;
+};
+
+Result<void> Node::Parts::open() {
+  auto chosen = choose_layout(config);
+  if (!chosen) return std::unexpected(chosen.error());
+  layout = *chosen;
+  if (config.data.empty()) return fail(ErrorCode::usage, "no data directory; name one with --data DIR");
+  if (!std::has_single_bit(config.batch_slabs))
+    return fail(ErrorCode::usage, fmt::format("[batches] slabs is {}; it must be a power of two", config.batch_slabs));
+  auto made = io::make_reactor(config.io, {.max_connections = config.max_connections});
+  if (!made) return std::unexpected(made.error());
+  reactor = std::move(*made);
+
+  auto recovered = recover_journal();
+  if (!recovered) return std::unexpected(recovered.error());
+  identity = recovered->hard_state.value();
+  if (auto run = run_journal(recovered->position.index); !run) return run;
+  JournalOptions journal_options;
+  journal_options.segment_bytes = config.segment_bytes;
+  journal_options.max_inflight = config.journal_inflight;
+  journal_options.max_batch_bytes = config.max_batch_bytes;
+  auto opened = JournalWriter::open(reactor->disk(), std::move(*recovered), journal_options, application.schema());
+  if (!opened) return std::unexpected(opened.error());
+  writer = std::move(*opened);
+
+  journal = std::make_unique<JournalAgent>(*writer, execution->pool(), config.durability);
+  sequencer = std::make_unique<Sequencer>(
+      execution->pool(), history.end,
+      Sequencer::Options{.seal_depth = config.seal_depth, .schema_id = application.schema_id()});
+  for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
+  if (history.end.batch_index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
+  if (auto bound = open_perimeter(); !bound) return bound;
+  make_runners();
+  return open_admin();
+}
+
+Result<Recovered> Node::Parts::recover_journal() {
+  std::vector<Finding> findings;
+  auto recovered = recover(reactor->disk(), {.directory = config.data}, &findings);
+  for (const Finding& finding : findings) log(LogLevel::warning, "journal", "{}", describe(finding));
+  return recovered;
+}
+
+/// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
+Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
+  PosixDisk disk;
+  const auto recorded = read_genesis(disk, config.data);
+  if (!recorded) return std::unexpected(recorded.error());
+  genesis = recorded->value_or(new_genesis(application, config.genesis));
+  if (genesis.application != application.digest())
+    return fail(ErrorCode::incompatible,
+                fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
+                            "serve it with the program that wrote it",
+                            config.data, genesis.application, application.digest()));
+  if (const auto valid = validate(genesis); !valid) return valid;
+
+  auto reader = JournalReader::open(disk, config.data);
+  if (!reader) return std::unexpected(reader.error());
+  execution = std::make_unique<Execution>(application, genesis,
+                                          Execution::Options{.executors = layout.executors,
+                                                             .perimeters = 1,
+                                                             .slabs = config.batch_slabs,
+                                                             .max_batch_bytes = config.max_batch_bytes});
+  auto log_opened = HashLog::open(reactor->disk(), config.data, identity.cluster_id, identity.replica_id, last_index);
+  if (!log_opened) return std::unexpected(log_opened.error());
+  hash_log = std::make_unique<HashLog>(std::move(*log_opened));
+  checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
+
+  HistoryRunOptions options;
+  options.own_threads = layout.own_threads;
+  options.perimeters = 1;
+  options.on_checkpoint = [this](const Checkpoint& checkpoint) -> Result<void> {
+    checkpoints->remember(checkpoint);
+    return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
+  };
+  auto run = run_history(*reader, *execution, clock, options);
+  if (!run) return std::unexpected(run.error());
+  history = *run;
+  const auto closing = hash_log->find(history.end.batch_index);
+  if (!closing) return std::unexpected(closing.error());
+  return *closing ? hash_log->append(hash_entry(history.final_state, (*closing)->kind)) : Result<void>{};
+}
+
+Result<void> Node::Parts::open_perimeter() {
+  Intake::Routes routes;
+  routes.sequencer = sequencer.get();
+  for (std::uint32_t i = 0; i < layout.executors; ++i) routes.queries.push_back(&execution->queries(i, 0));
+  routes.executor_of = executor_of_actor;
+  routes.context = execution.get();
+  Perimeter::Options options;
+  options.max_connections = config.max_connections;
+  options.max_output_bytes = config.output_limit_bytes;
+  options.max_payload_bytes = config.max_frame_bytes;
+  options.incarnation = identity.incarnation;
+  options.schema_id = application.schema_id();
+  perimeter = std::make_unique<Perimeter>(reactor->network(), application, std::move(routes), options);
+  for (std::uint32_t i = 0; i < layout.executors; ++i) perimeter->add_answers(execution->replies(i, 0));
+
+  const auto at = parse_endpoint(config.listen);
+  if (!at) return std::unexpected(at.error());
+  auto bound = perimeter->listen(*at, CodecKind::native);
+  if (!bound) return std::unexpected(bound.error());
+  native = *bound;
+  return {};
+}
+
+Result<void> Node::Parts::open_admin() {
+  const auto at = parse_endpoint(config.admin);
+  if (!at) return std::unexpected(at.error());
+  auto server = AdminServer::start(*at, {.metrics = [this] { return prometheus_text(samples()); },
+                                         .status = [this] { return status(); },
+                                         .hash = [this] { return hash_page(checkpoints->recent()); }});
+  if (!server) return std::unexpected(server.error());
+  admin = std::move(*server);
+  return {};
+}
+
+void Node::Parts::make_runners() {
+  std::vector<Agent*> front{perimeter.get(), sequencer.get(), journal.get(), checkpoints.get()};
+  if (!layout.own_threads)
+    for (std::uint32_t i = 0; i < layout.executors; ++i) front.push_back(&execution->agent(i));
+  const auto options = [this](std::string name) {
+    const int cpu = config.pin ? static_cast<int>(runners.size()) : -1;
+    return RunnerOptions{.name = std::move(name), .cpu = cpu, .spin_ns = layout.spin_ns};
+  };
+  runners.push_back(std::make_unique<Runner>(options("perimeter"), clock, reactor.get(), front));
+  runners[0]->set_on_stop([this] { close_journal(); });
+  for (std::uint32_t i = 0; layout.own_threads && i < layout.executors; ++i)
+    runners.push_back(std::make_unique<Runner>(options(fmt::format("executor-{}", i)), clock, nullptr,
+                                               std::vector<Agent*>{&execution->agent(i)}));
+  for (auto& runner : runners) {
+    std::vector<Runner*> peers;
+    for (auto& peer : runners)
+      if (peer != runner) peers.push_back(peer.get());
+    runner->set_peers(std::move(peers));
+  }
+}
+
+/// On the perimeter's thread, which the disk's ring belongs to.
+void Node::Parts::close_journal() {
+  if (journal->failed()) return;
+  if (const auto closed = writer->close(); !closed) close_error = closed.error();
+}
+
+/// Once no thread runs: leaves the root of the very end, so that a replay has something to be compared with there.
+Result<void> Node::Parts::close_hash_log() {
+  BatchPool& pool = execution->pool();
+  const std::uint64_t last = pool.sealed();
+  if (pool.executed_by_all() == last && last != hash_log->last_index()) {
+    const Checkpoint end = execution->end(pool.header(last));
+    if (const auto added = hash_log->append(hash_entry(end, HashKind::closing)); !added) return added;
+  }
+  return hash_log->sync();
+}
+
+void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
+  BatchPool& pool = execution->pool();
+  const auto drained = [&] {
+    const std::uint64_t sealed = pool.sealed();
+    return pool.executed_by_all() == sealed && pool.written().read() == sealed;
+  };
+  while (clock.steady_ns() < deadline_ns && !journal->failed() && (!perimeter->stopped() || !drained()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+std::vector<Sample> Node::Parts::samples() const {
+  using Kind = Sample::Kind;
+  const PerimeterMetrics& front = perimeter->metrics();
+  const BatchPool& pool = execution->pool();
+  const auto of = [](const Counter& counter) { return static_cast<double>(counter.value()); };
+  std::vector<Sample> all{
+      {Kind::gauge, "lockstep_connections", "Clients connected now.", of(front.connections), {}},
+      {Kind::counter, "lockstep_connections_total", "Clients that connected.", of(front.connections_total), {}},
+      {Kind::counter,
+       "lockstep_connections_refused_total",
+       "Clients beyond the limit.",
+       of(front.connections_refused_total),
+       {}},
+      {Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", of(front.cut_off_total), {}},
+      {Kind::counter, "lockstep_received_bytes_total", "From clients.", of(front.received_bytes_total), {}},
+      {Kind::counter, "lockstep_sent_bytes_total", "To clients.", of(front.sent_bytes_total), {}},
+      {Kind::counter, "lockstep_requests_total", "Requests stamped.", of(front.requests_total), {}},
+      {Kind::counter, "lockstep_queries_total", "Queries let in.", of(front.queries_total), {}},
+      {Kind::counter, "lockstep_answers_total", "Answers sent.", of(front.answers_total), {}},
+      {Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", of(front.orphans_total), {}},
+      {Kind::counter,
+       "lockstep_holds_total",
+       "Times a client was not read, as back-pressure.",
+       of(front.holds_total),
+       {}},
+      {Kind::gauge, "lockstep_batch_sealed", "Last batch sealed.", static_cast<double>(pool.sealed()), {}},
+      {Kind::gauge,
+       "lockstep_batch_executed",
+       "Last batch that all executors ran.",
+       static_cast<double>(pool.executed_by_all()),
+       {}},
+  };
+  for (std::size_t i = 0; i < wire::wire_error_count; ++i)
+    all.push_back({Kind::counter,
+                   "lockstep_refusals_total",
+                   "Requests refused before the stamp, by reason.",
+                   of(front.errors_total[i]),
+                   {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
+  return all;
+}
+
+std::string Node::Parts::status() const {
+  const BatchPool& pool = execution->pool();
+  nlohmann::json page{{"schema", "lockstep.status/1"},
+                      {"data", config.data},
+                      {"replica", identity.replica_id},
+                      {"incarnation", identity.incarnation},
+                      {"durability", durability_name(config.durability)},
+                      {"io", reactor->backend()},
+                      {"executors", layout.executors},
+                      {"threads", layout.own_threads ? "dedicated" : "one"},
+                      {"listen", native.text()},
+                      {"resp", resp.port == 0 ? "" : resp.text()},
+                      {"batch_sealed", pool.sealed()},
+                      {"batch_executed", pool.executed_by_all()},
+                      {"failed", journal->failed()}};
+  if (journal->failed()) page["failure"] = journal->failure().message;
+  return page.dump();
+}
+
+Result<std::unique_ptr<Node>> Node::open(const Application& application, const NodeConfig& config, Clock& clock) {
+  auto parts = std::make_unique<Parts>(application, config, clock);
+  if (auto opened = parts->open(); !opened) return std::unexpected(opened.error());
+  return std::unique_ptr<Node>(new Node(std::move(parts)));
+}
+
+Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Node::~Node() {
+  if (parts_->started) (void)stop();
+  parts_->admin.reset();  // its handlers read the other parts
+}
+
+void Node::start() {
+  parts_->started = true;
+  for (auto& runner : parts_->runners) runner->start();
+}
+
+Result<void> Node::stop() {
+  if (!std::exchange(parts_->started, false)) return {};
+  const std::int64_t deadline_ns =
+      parts_->clock.steady_ns() + std::int64_t{parts_->config.shutdown_timeout_ms} * 1'000'000;
+  parts_->perimeter->request_stop(deadline_ns - 500'000'000);
+  parts_->runners[0]->notify();
+  parts_->wait_until_drained(deadline_ns);
+  for (auto& runner : parts_->runners) runner->request_stop();
+  for (auto& runner : parts_->runners) runner->join();
+  if (parts_->journal->failed()) return std::unexpected(parts_->journal->failure());
+  if (parts_->close_error) return std::unexpected(*parts_->close_error);
+  return parts_->close_hash_log();
+}
+
+bool Node::failed() const {
+  return parts_->journal->failed();
+}
+const Error& Node::failure() const {
+  return parts_->journal->failure();
+}
+const io::Endpoint& Node::native_endpoint() const {
+  return parts_->native;
+}
+const io::Endpoint& Node::resp_endpoint() const {
+  return parts_->resp;
+}
+const io::Endpoint& Node::admin_endpoint() const {
+  return parts_->admin->endpoint();
+}
+std::string_view Node::io_backend() const {
+  return parts_->reactor->backend();
+}
+
+std::string Node::summary() const {
+  const HistoryEnd& end = parts_->history.end;
+  return fmt::format("{}: {} batches, seq {}, chain {}; {} executors {}, durability {}, {}", parts_->config.data,
+                     end.batch_index, end.seq, end.chain.short_hex(), parts_->layout.executors,
+                     parts_->layout.own_threads ? "on threads of their own" : "on the perimeter's thread",
+                     durability_name(parts_->config.durability), parts_->reactor->backend());
+}
+
+}  // namespace lockstep

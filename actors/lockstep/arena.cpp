@@ -6,6 +6,23 @@
 
 namespace lockstep {
 
+namespace {
+
+/// Whole 16-byte units of a block of `bytes`, 0 counting as 1.
+constexpr std::uint32_t units(std::uint32_t bytes) {
+  return bytes == 0 ? 1 : ((bytes - 1) >> 4) + 1;
+}
+
+void copy_units(std::byte* to, const std::byte* from, std::uint32_t count) {
+  if (count == 1) {  // most writes: not worth a call
+    std::memcpy(to, from, 16);
+  } else {
+    std::memcpy(to, from, std::size_t{count} << 4);
+  }
+}
+
+}  // namespace
+
 Arena::Arena(std::byte* memory, std::uint64_t capacity_bytes, WriteBarrier& barrier, PageMarks marks)
     : base_(memory), capacity_(capacity_bytes), barrier_(&barrier), marks_(marks) {
   LOCKSTEP_ASSERT(reinterpret_cast<std::uintptr_t>(memory) % page_bytes == 0, "an image must start on a page");
@@ -13,9 +30,9 @@ Arena::Arena(std::byte* memory, std::uint64_t capacity_bytes, WriteBarrier& barr
       capacity_bytes >= page_bytes && capacity_bytes % page_bytes == 0 && capacity_bytes <= std::uint64_t{1} << 36,
       "an arena's capacity is 4096 bytes to 64 GiB, in whole pages");
   if (header().layout == 0) {
-    header().layout = ArenaHeader::current_layout;
-    header().capacity_bytes = capacity_bytes;
-    header().high_water_bytes = sizeof(ArenaHeader);
+    own_header().layout = ArenaHeader::current_layout;
+    own_header().capacity_bytes = capacity_bytes;
+    own_header().high_water_bytes = sizeof(ArenaHeader);
   }
   LOCKSTEP_ASSERT(is_image({memory, header().high_water_bytes}, capacity_bytes), "not an image of this capacity");
   mark(0, header().high_water_bytes);
@@ -33,22 +50,24 @@ Link Arena::allocate(std::uint32_t bytes) {
   if (!join()) barrier_->raise(TrapKind::write_budget);
   const std::uint32_t list = size_class(bytes);
   const std::uint64_t size = class_bytes(list);
-  const Link link = header().free_blocks[list].is_null() ? take_fresh_block(size) : take_free_block(list);
-  header().allocated_bytes += size;
-  header().blocks += 1;
+  const Link link = header().free_blocks[list].is_null() ? take_fresh_block(size) : take_free_block(list, bytes);
+  own_header().allocated_bytes += size;
+  own_header().blocks += 1;
   return link;
 }
 
-Link Arena::take_free_block(std::uint32_t size_class) {
+Link Arena::take_free_block(std::uint32_t size_class, std::uint32_t bytes) {
   const Link link = header().free_blocks[size_class];
-  const std::uint64_t offset = offset_of(link);
-  if (barrier_->append(WriteBarrier::Kind::pop, offset, 0, size_class) == nullptr) {
+  const std::uint32_t dirty = units(bytes);
+  if (barrier_->append({link.units, 0, dirty, WriteBarrier::Kind::pop, static_cast<std::uint16_t>(size_class)}) ==
+      nullptr) {
     barrier_->raise(TrapKind::write_budget);
   }
+  mark(offset_of(link), std::uint64_t{dirty} << 4);
   mark_page(0);
-  mark_page(offset / page_bytes);
-  header().free_blocks[size_class] = next_of(link);
+  own_header().free_blocks[size_class] = next_of(link);
   next_of(link) = {};
+  if (offset_of(link) < undo_limit_) barrier_->remember(at(link), std::size_t{dirty} << 4);
   return link;
 }
 
@@ -59,62 +78,63 @@ Link Arena::take_fresh_block(std::uint64_t bytes) {
   // The last page is hashed over its bytes below the high-water mark, so those change that gain or lose that role.
   if (offset % page_bytes != 0) mark_page(offset / page_bytes);
   mark_page((offset + bytes - 1) / page_bytes);
-  header().high_water_bytes = offset + bytes;
+  own_header().high_water_bytes = offset + bytes;
   return {static_cast<std::uint32_t>(offset >> 4)};
 }
 
 void Arena::free(Link link, std::uint32_t bytes) noexcept {
   if (link.is_null()) return;
   if (!join()) return barrier_->note(TrapKind::write_budget);
-  const std::uint64_t offset = offset_of(link);
   const std::uint32_t list = size_class(bytes);
-  const std::uint64_t size = class_bytes(list);
-  const std::uint64_t dirty_bytes = (std::max<std::uint64_t>(bytes, 1) + 15) / 16 * 16;  // what may have been written
-  LOCKSTEP_ASSERT(offset >= sizeof(ArenaHeader) && offset + size <= header().high_water_bytes,
-                  "a block was freed that is not of the current arena");
-  const bool fresh = offset >= undo_limit_;
-  if (!fresh && size > large_block_bytes) {
-    if (!barrier_->free_later(*this, offset, dirty_bytes, list)) barrier_->note(TrapKind::write_budget);
+  LOCKSTEP_ASSERT(
+      offset_of(link) >= sizeof(ArenaHeader) && offset_of(link) + class_bytes(list) <= header().high_water_bytes,
+      "a block was freed that is not of the current arena");
+  WriteBarrier::Trailer block{link.units, 0, units(bytes), WriteBarrier::Kind::push, static_cast<std::uint16_t>(list)};
+  const bool fresh = offset_of(link) >= undo_limit_;
+  if (!fresh && class_bytes(list) > large_block_bytes) {
+    if (!barrier_->free_later(*this, block)) barrier_->note(TrapKind::write_budget);
     return;
   }
-  std::byte* const old = barrier_->append(WriteBarrier::Kind::push, offset, fresh ? 0 : dirty_bytes, list);
+  if (!fresh) block.payload = block.dirty;
+  std::byte* const old = barrier_->append(block);
   if (old == nullptr) return barrier_->note(TrapKind::write_budget);
-  if (!fresh) std::memcpy(old, at(link), dirty_bytes);
-  push_free_block(link, list, dirty_bytes);
+  copy_units(old, at(link), block.payload);
+  push_free_block(block);
 }
 
-void Arena::push_free_block(Link link, std::uint32_t size_class, std::uint64_t dirty_bytes) {
+void Arena::push_free_block(const WriteBarrier::Trailer& block) {
+  const Link link{block.at};
+  const std::size_t dirty_bytes = std::size_t{block.dirty} << 4;
   mark_page(0);
   mark(offset_of(link), dirty_bytes);
   std::memset(at(link), 0, dirty_bytes);
-  next_of(link) = header().free_blocks[size_class];
-  header().free_blocks[size_class] = link;
-  header().allocated_bytes -= class_bytes(size_class);
-  header().blocks -= 1;
+  next_of(link) = header().free_blocks[block.size_class];
+  own_header().free_blocks[block.size_class] = link;
+  own_header().allocated_bytes -= class_bytes(block.size_class);
+  own_header().blocks -= 1;
 }
 
-void Arena::undo_pop(std::uint64_t offset, std::uint32_t size_class) {
-  const Link link = link_at(offset);
-  std::memset(at(link), 0, class_bytes(size_class));
-  next_of(link) = header().free_blocks[size_class];
-  header().free_blocks[size_class] = link;
+void Arena::undo_pop(const WriteBarrier::Trailer& block) {
+  const Link link{block.at};
+  std::memset(at(link), 0, std::size_t{block.dirty} << 4);
+  next_of(link) = header().free_blocks[block.size_class];
+  own_header().free_blocks[block.size_class] = link;
 }
 
-void Arena::undo_push(std::uint64_t offset, std::uint32_t size_class, std::span<const std::byte> old) {
-  const Link link = link_at(offset);
-  header().free_blocks[size_class] = next_of(link);
+void Arena::undo_push(const WriteBarrier::Trailer& block, const std::byte* old) {
+  const Link link{block.at};
+  own_header().free_blocks[block.size_class] = next_of(link);
   next_of(link) = {};
-  if (!old.empty()) std::memcpy(at(link), old.data(), old.size());
+  copy_units(at(link), old, block.payload);
 }
 
 void Arena::undo_growth(std::uint64_t high_water_bytes) {
   const std::uint64_t end = header().high_water_bytes;
-  header().high_water_bytes = high_water_bytes;
-  const std::uint64_t whole = std::min(end, (high_water_bytes + page_bytes - 1) / page_bytes * page_bytes);
-  std::memset(base_ + high_water_bytes, 0, whole - high_water_bytes);
+  own_header().high_water_bytes = high_water_bytes;
+  const std::uint64_t first_page = (high_water_bytes + page_bytes - 1) / page_bytes;
+  std::memset(base_ + high_water_bytes, 0, std::min(end, first_page * page_bytes) - high_water_bytes);
   // Of the pages beyond, those never written are zero already: a trap must not commit what was merely reserved.
-  for (std::uint64_t page = (high_water_bytes + page_bytes - 1) / page_bytes;
-       page < (end + page_bytes - 1) / page_bytes; ++page) {
+  for (std::uint64_t page = first_page; page * page_bytes < end; ++page) {
     std::uint64_t& word = marks_.pages[page / 64];
     const std::uint64_t bit = std::uint64_t{1} << (page % 64);
     if ((word & bit) == 0) continue;
@@ -128,15 +148,31 @@ bool Arena::join() {
 }
 
 void Arena::keep(std::uint64_t offset, std::size_t bytes) {
-  if (offset >= capacity_) return;
+  if (barrier_->arena_ != this || bytes > undo_limit_ - offset) return keep_rarely(offset, bytes);
+  const std::uint64_t begin = offset >> 4;
+  const std::uint64_t end = (offset + bytes + 15) >> 4;
+  const auto payload = static_cast<std::uint32_t>(end - begin);
+  std::byte* const old =
+      barrier_->append({static_cast<std::uint32_t>(begin), payload, 0, WriteBarrier::Kind::write, 0});
+  if (old == nullptr) barrier_->raise(TrapKind::write_budget);
+  std::byte* const image = base_ + (begin << 4);
+  copy_units(old, image, payload);
+  barrier_->remember(image, std::size_t{payload} << 4);
+  if (((begin ^ (end - 1)) >> 8) == 0) {
+    mark_page(begin >> 8);
+  } else {
+    mark(offset, bytes);
+  }
+}
+
+/// The step's first write to this arena, or one that is not all inside of what undo has to restore.
+void Arena::keep_rarely(std::uint64_t offset, std::size_t bytes) {
+  if (offset >= capacity_ || bytes == 0) return;
   if (!join()) barrier_->raise(TrapKind::write_budget);
   mark(offset, bytes);
   if (offset >= undo_limit_) return;
-  bytes = std::min(bytes, undo_limit_ - offset);
-  std::byte* const old = barrier_->append(WriteBarrier::Kind::write, offset, bytes, 0);
-  if (old == nullptr) barrier_->raise(TrapKind::write_budget);
-  std::memcpy(old, base_ + offset, bytes);
-  barrier_->remember(base_ + offset, bytes);
+  keep(offset, std::min(bytes, undo_limit_ - offset));
+  if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
 }
 
 }  // namespace lockstep

@@ -126,7 +126,7 @@ class Arena {
   }
   [[nodiscard]] static std::uint64_t offset_of(Link link) { return std::uint64_t{link.units} << 4; }
   [[nodiscard]] static Link link_at(std::uint64_t offset) { return {static_cast<std::uint32_t>(offset >> 4)}; }
-  [[nodiscard]] ArenaHeader& header() { return *reinterpret_cast<ArenaHeader*>(base_); }
+  [[nodiscard]] ArenaHeader& own_header() { return *reinterpret_cast<ArenaHeader*>(base_); }
   [[nodiscard]] Link& next_of(Link block) { return *reinterpret_cast<Link*>(at(block)); }
 
   void mark_page(std::uint64_t page) {
@@ -142,12 +142,13 @@ class Arena {
   }
 
   void keep(std::uint64_t offset, std::size_t bytes);
+  void keep_rarely(std::uint64_t offset, std::size_t bytes);
   [[nodiscard]] bool join();
-  Link take_free_block(std::uint32_t size_class);
+  Link take_free_block(std::uint32_t size_class, std::uint32_t bytes);
   Link take_fresh_block(std::uint64_t bytes);
-  void push_free_block(Link link, std::uint32_t size_class, std::uint64_t dirty_bytes);
-  void undo_pop(std::uint64_t offset, std::uint32_t size_class);
-  void undo_push(std::uint64_t offset, std::uint32_t size_class, std::span<const std::byte> old);
+  void push_free_block(const WriteBarrier::Trailer& block);
+  void undo_pop(const WriteBarrier::Trailer& block);
+  void undo_push(const WriteBarrier::Trailer& block, const std::byte* old);
   void undo_growth(std::uint64_t high_water_bytes);
 
   inline static constinit thread_local Arena* current_ = nullptr;

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "lockstep/trap.hpp"
@@ -26,7 +27,7 @@ class Arena;
 
 class WriteBarrier {
  public:
-  /// `log` must outlive the barrier, be aligned to 8, and hold at least `min_log_bytes` and less than 4 GiB.
+  /// `log` must outlive the barrier, be aligned to 16, and hold at least `min_log_bytes`, less than 4 GiB.
   explicit WriteBarrier(std::span<std::byte> log);
   WriteBarrier(const WriteBarrier&) = delete;
   WriteBarrier& operator=(const WriteBarrier&) = delete;
@@ -43,8 +44,8 @@ class WriteBarrier {
   /// budget does not suffice for it, it shows only here, so the executor asks after every handler.
   [[nodiscard]] TrapKind raised() const { return raised_; }
   /// Bytes of the budget that the step has used.
-  [[nodiscard]] std::size_t used_bytes() const { return used_; }
-  [[nodiscard]] std::size_t budget_bytes() const { return log_.size(); }
+  [[nodiscard]] std::size_t used_bytes() const { return static_cast<std::size_t>(top_ - begin_); }
+  [[nodiscard]] std::size_t budget_bytes() const { return static_cast<std::size_t>(end_ - begin_); }
 
  private:
   friend class Arena;
@@ -56,19 +57,22 @@ class WriteBarrier {
     push,   ///< a block was freed: take it back, restore its bytes
     later,  ///< a block will be freed at commit(): nothing to undo
   };
-  struct Trailer {  // after its payload, which is padded to 8 bytes
-    std::uint64_t offset;
-    std::uint32_t bytes;
+  struct Trailer {          // all in 16-byte units
+    std::uint32_t at;       ///< where in the image
+    std::uint32_t payload;  ///< length of what precedes the trailer in the log
+    std::uint32_t dirty;    ///< what of a block may have been written since it was taken
     Kind kind;
     std::uint16_t size_class;
   };
+  static_assert(sizeof(Trailer) == 16);
   struct Enter;
   struct Later;
   struct Range {
     std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
+    std::size_t size = 0;
+    /// One comparison, so that a range elsewhere costs no misprediction whichever side it is on.
     [[nodiscard]] bool holds(std::uintptr_t from, std::size_t bytes) const {
-      return from >= begin && from < end && bytes <= end - from;
+      return from - begin < size && bytes <= size - (from - begin);
     }
   };
 
@@ -78,26 +82,33 @@ class WriteBarrier {
     const auto from = reinterpret_cast<std::uintptr_t>(address);
     return first_.holds(from, bytes) || last_.holds(from, bytes);
   }
-  void remember(const void* address, std::size_t bytes);
+  void remember(const void* address, std::size_t bytes) { last_ = {reinterpret_cast<std::uintptr_t>(address), bytes}; }
 
-  /// Room for a payload of `bytes` and its trailer, which is filled in; null when the budget does not suffice.
-  [[nodiscard]] std::byte* append(Kind kind, std::uint64_t offset, std::uint64_t bytes, std::uint32_t size_class);
+  /// Room for the trailer's payload, before the trailer; null when the budget does not suffice.
+  [[nodiscard]] std::byte* append(const Trailer& trailer) {
+    const std::size_t payload_bytes = std::size_t{trailer.payload} << 4;
+    if (static_cast<std::size_t>(end_ - top_) < payload_bytes + sizeof trailer) return nullptr;
+    std::byte* const payload = top_;
+    new (payload + payload_bytes) Trailer(trailer);
+    top_ = payload + payload_bytes + sizeof trailer;
+    return payload;
+  }
   /// False when the budget does not suffice.
   [[nodiscard]] bool enter(Arena& arena);
-  [[nodiscard]] bool free_later(Arena& arena, std::uint64_t offset, std::uint64_t dirty_bytes,
-                                std::uint32_t size_class);
+  [[nodiscard]] bool free_later(Arena& arena, Trailer block);
   [[noreturn]] void raise(TrapKind kind);
   void note(TrapKind kind);
   void end_step();
 
-  std::span<std::byte> log_;
-  std::size_t used_ = 0;
-  Arena* arena_ = nullptr;  // whom the entries at the log's end belong to
+  std::byte* top_;          // of the log in use
+  Arena* arena_ = nullptr;  // whom the entries at the top belong to
   Range first_;
   Range last_;
-  std::size_t last_enter_ = 0;  // end of the last entry of that kind: the head of a chain through the log
-  std::size_t last_later_ = 0;
+  Enter* last_enter_ = nullptr;  // heads of chains through the log
+  Later* last_later_ = nullptr;
   TrapKind raised_ = TrapKind::none;
+  std::byte* begin_;
+  std::byte* end_;
 };
 
 }  // namespace lockstep

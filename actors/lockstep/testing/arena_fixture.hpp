@@ -29,9 +29,9 @@ class ArenaFixture {
   ArenaFixture(std::span<const std::byte> image, std::uint64_t capacity_bytes,
                std::size_t write_budget_bytes = default_budget_bytes)
       : memory_(zeroed_pages(capacity_bytes, image)),
-        log_((write_budget_bytes + 7) / 8),
+        log_(write_budget_bytes / sizeof(Unit)),
         page_marks_((capacity_bytes / page_bytes + 63) / 64),
-        barrier_(std::as_writable_bytes(std::span(log_)).first(write_budget_bytes)),
+        barrier_(std::as_writable_bytes(std::span(log_))),
         arena_(memory_.get(), capacity_bytes, barrier_, {page_marks_.data(), &arena_mark_, 1}),
         before_(Arena::set_current(&arena_)) {}
   ~ArenaFixture() { Arena::set_current(before_); }
@@ -52,10 +52,8 @@ class ArenaFixture {
   }
   /// Whether all beyond the high-water mark is zero, as an image's owner may rely on.
   [[nodiscard]] bool is_zero_beyond_image() const {
-    for (std::uint64_t at = arena_.image().size(); at < arena_.capacity_bytes(); ++at) {
-      if (memory_.get()[at] != std::byte{0}) return false;
-    }
-    return true;
+    const std::span rest(memory_.get() + arena_.image().size(), memory_.get() + arena_.capacity_bytes());
+    return rest.empty() || (rest[0] == std::byte{0} && std::memcmp(&rest[0], &rest[0] + 1, rest.size() - 1) == 0);
   }
 
   [[nodiscard]] bool is_marked(std::uint64_t page) const { return (page_marks_[page / 64] >> (page % 64) & 1) != 0; }
@@ -66,6 +64,9 @@ class ArenaFixture {
   [[nodiscard]] bool is_arena_marked() const { return arena_mark_ != 0; }
 
  private:
+  struct alignas(16) Unit {
+    std::byte bytes[16];
+  };
   struct FreePages {
     void operator()(std::byte* pages) const { ::operator delete[](pages, std::align_val_t{page_bytes}); }
   };
@@ -78,7 +79,7 @@ class ArenaFixture {
   }
 
   Pages memory_;
-  std::vector<std::uint64_t> log_;
+  std::vector<Unit> log_;
   std::vector<std::uint64_t> page_marks_;
   std::uint64_t arena_mark_ = 0;
   WriteBarrier barrier_;

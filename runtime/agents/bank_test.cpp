@@ -118,6 +118,20 @@ TEST_CASE("a stamped message runs its handler and is answered") {
   CHECK(rejected->amount() == -5);
 }
 
+TEST_CASE("a handler that throws is undone and its client gets an error") {
+  BankTest test;
+  test.send<Deposit>(1U, 100);
+  const Digest before = test.replica().end().root;
+  test.send<Withdraw>(1U, 500);
+  CHECK(test.replica().end().root == before);
+  REQUIRE(test.reply<Balance>() != nullptr);
+  CHECK(test.trap() == TrapKind::exception);
+  test.send<Withdraw>(1U, 100);
+  const Balance* const balance = test.reply<Balance>();
+  REQUIRE(balance != nullptr);
+  CHECK(balance->amount() == 0);
+}
+
 TEST_CASE("a timer fires at stamped time") {
   BankTest test;
   test.send<Deposit>(1U, 1'000'000);

@@ -37,7 +37,7 @@ Result<void> validate(const Genesis& genesis) {
       in_range<std::uint64_t>("shard_effect_bytes", genesis.shard_effect_bytes, genesis.handler_effect_bytes,
                               1ULL << 40U),
       in_range<std::uint64_t>("shard_memory_bytes", genesis.shard_memory_bytes, 1ULL << 20U, 1ULL << 46U),
-      in_range<std::uint64_t>("shard_mail_bytes", genesis.shard_mail_bytes, 4096, 1ULL << 32U),
+      in_range<std::uint64_t>("shard_mail_bytes", genesis.shard_mail_bytes, 4096, 1ULL << 30U),
       in_range("reply_window", genesis.reply_window, 1U, 1U << 16U),
       in_range<std::int64_t>("session_expiry_ns", genesis.session_expiry_ns, 1, INT64_MAX),
   };

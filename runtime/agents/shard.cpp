@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/assert.hpp"
@@ -12,8 +14,13 @@ namespace {
 
 constexpr std::size_t first_directory_slots = 64;
 
+/// Powers of two, so that blocks of all sizes that were ever needed fit beside each other in twice the largest.
+std::uint32_t mail_block_bytes(std::uint64_t mail_bytes) {
+  return static_cast<std::uint32_t>(std::bit_ceil(std::max<std::uint64_t>(mail_bytes, page_bytes)));
+}
+
 std::uint64_t own_arena_bytes(const Genesis& genesis) {
-  return (2 * genesis.shard_mail_bytes + 2 * page_bytes - 1) / page_bytes * page_bytes;
+  return 2 * std::uint64_t{mail_block_bytes(genesis.shard_mail_bytes)} + page_bytes;
 }
 
 std::byte* reserve(std::uint64_t bytes) {
@@ -93,7 +100,7 @@ void Shard::carry(std::span<const Mailbox::Entry> entries) {
   for (const Mailbox::Entry& entry : entries) bytes += effect_bytes(entry.effect->length);
   if (bytes == 0) return;
   Arena& arena = images_[0].arena;
-  const Link frames = arena.allocate(static_cast<std::uint32_t>(bytes));
+  const Link frames = arena.allocate(mail_block_bytes(bytes));
   std::byte* to = arena.at(frames);
   arena.before_write(to, bytes);
   for (const Mailbox::Entry& entry : entries) {
@@ -112,7 +119,7 @@ std::span<const std::byte> Shard::carried() const {
 
 void Shard::drop_carried() {
   Arena& arena = images_[0].arena;
-  arena.free(mail().frames, static_cast<std::uint32_t>(mail().bytes));
+  arena.free(mail().frames, mail_block_bytes(mail().bytes));
   arena.before_write(&mail(), sizeof(MailHeader));
   mail() = {};
   barrier_.commit();

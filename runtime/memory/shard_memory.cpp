@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/shard_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "base/assert.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint64_t words_for(std::uint64_t bits) {
+  return (bits + 63) / 64;
+}
+
+constexpr std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+/// What an arena of so many pages takes of the tables: marks, then digests, kept aligned to 16.
+std::uint64_t page_table_bytes(std::uint64_t pages) {
+  return (words_for(pages) * 8 + 15) / 16 * 16 + HashTree::storage_digests(pages) * sizeof(Digest);
+}
+
+/// The digest of a whole page of zeroes: what pages are that were never written.
+Digest zero_page_digest() {
+  static const Digest digest = [] {
+    constexpr std::byte zeroes[page_bytes] = {};
+    return xxh3_128(zeroes);
+  }();
+  return digest;
+}
+
+}  // namespace
+
+/// Offsets into the tables.
+struct ShardMemory::Layout {
+  std::uint64_t max_arenas;
+  std::uint64_t slots;
+  std::uint64_t arena_marks;
+  std::uint64_t arena_digests;
+  std::uint64_t page_tables;
+  std::uint64_t end;
+
+  explicit Layout(std::uint64_t image_bytes) : max_arenas(std::min(image_bytes / page_bytes, std::uint64_t{1} << 32)) {
+    slots = 0;
+    arena_marks = round_up(slots + max_arenas * sizeof(Slot));
+    arena_digests = round_up(arena_marks + words_for(max_arenas) * 8);
+    page_tables = round_up(arena_digests + HashTree::storage_digests(max_arenas) * sizeof(Digest));
+    // The most that arenas of one page each can take; fewer, larger ones take less a page.
+    end = round_up(page_tables + image_bytes / page_bytes * page_table_bytes(1));
+  }
+};
+
+Result<std::unique_ptr<ShardMemory>> ShardMemory::make(std::uint64_t image_bytes, WriteBarrier& barrier) {
+  const Layout layout(image_bytes);
+  auto images = Region::reserve(image_bytes, "a shard's arenas");
+  if (!images) return std::unexpected(images.error());
+  auto tables = Region::reserve(layout.end, "a shard's page tables");
+  if (!tables) return std::unexpected(tables.error());
+  return std::unique_ptr<ShardMemory>(new ShardMemory(std::move(*images), std::move(*tables), layout, barrier));
+}
+
+ShardMemory::ShardMemory(Region images, Region tables, const Layout& layout, WriteBarrier& barrier)
+    : images_(std::move(images)),
+      tables_(std::move(tables)),
+      barrier_(barrier),
+      slots_(reinterpret_cast<Slot*>(tables_.data() + layout.slots)),
+      arena_marks_(reinterpret_cast<std::uint64_t*>(tables_.data() + layout.arena_marks)),
+      page_tables_(tables_.data() + layout.page_tables),
+      arena_tree_({reinterpret_cast<Digest*>(tables_.data() + layout.arena_digests),
+                   HashTree::storage_digests(layout.max_arenas)},
+                  layout.max_arenas) {}
+
+Result<void> ShardMemory::check_room(std::uint64_t capacity_bytes) const {
+  if (capacity_bytes <= images_.size() - image_bytes_used_) return {};
+  return fail(ErrorCode::full,
+              fmt::format("an arena of {} bytes for a shard whose {} arenas have declared {} of {} bytes: give shards "
+                          "more memory in genesis, or the actor type a smaller arena",
+                          capacity_bytes, arena_count_, image_bytes_used_, images_.size()));
+}
+
+ShardMemory::Slot& ShardMemory::make_slot(std::uint64_t capacity_bytes) {
+  const std::uint64_t pages = capacity_bytes / page_bytes;
+  std::byte* const table = page_tables_ + page_tables_used_;
+  const std::span page_marks(reinterpret_cast<std::uint64_t*>(table), words_for(pages));
+  const std::uint64_t digests = HashTree::storage_digests(pages);
+  auto* const digest_storage = reinterpret_cast<Digest*>(table + page_table_bytes(pages) - digests * sizeof(Digest));
+  const PageMarks marks{page_marks.data(), &arena_marks_[arena_count_ / 64], std::uint64_t{1} << (arena_count_ % 64)};
+  Slot* const slot =
+      new (&slots_[arena_count_]) Slot{Arena(images_.data() + image_bytes_used_, capacity_bytes, barrier_, marks),
+                                       HashTree({digest_storage, digests}, pages), page_marks};
+  image_bytes_used_ += capacity_bytes;
+  page_tables_used_ += page_table_bytes(pages);
+  ++arena_count_;
+  return *slot;
+}
+
+Result<std::uint32_t> ShardMemory::create_arena(std::uint64_t capacity_bytes) {
+  if (auto room = check_room(capacity_bytes); !room) return std::unexpected(room.error());
+  static_cast<void>(make_slot(capacity_bytes));
+  return arena_count_ - 1;
+}
+
+Result<std::uint32_t> ShardMemory::restore_arena(std::uint64_t capacity_bytes, std::span<const std::byte> image) {
+  if (auto room = check_room(capacity_bytes); !room) return std::unexpected(room.error());
+  if (!Arena::is_image(image, capacity_bytes)) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("image {} of a snapshot, of {} bytes, is not that of an arena of {} bytes", arena_count_,
+                            image.size(), capacity_bytes));
+  }
+  std::memcpy(images_.data() + image_bytes_used_, image.data(), image.size());
+  static_cast<void>(make_slot(capacity_bytes));
+  return arena_count_ - 1;
+}
+
+void ShardMemory::undo_create() {
+  LOCKSTEP_ASSERT(arena_count_ > 0, "the creation of an arena was undone where there is none");
+  const std::uint32_t last = arena_count_ - 1;
+  Slot& slot = slots_[last];
+  LOCKSTEP_ASSERT(slot.pages.leaf_count() == 0, "the creation of an arena was undone after a checkpoint");
+  const std::uint64_t used_bytes = slot.arena.image().size();  // little: undo has cleared what lies beyond
+  std::memset(slot.arena.at(Link{}), 0, used_bytes);
+  std::ranges::fill(slot.page_marks.first(words_for(round_up(used_bytes) / page_bytes)), 0);
+  arena_marks_[last / 64] &= ~(std::uint64_t{1} << (last % 64));
+  image_bytes_used_ -= slot.arena.capacity_bytes();
+  page_tables_used_ -= page_table_bytes(slot.arena.capacity_bytes() / page_bytes);
+  arena_count_ = last;
+}
+
+Digest ShardMemory::digest() {
+  const std::span marks(arena_marks_, words_for(arena_count_));
+  arena_tree_.resize(arena_count_, {});
+  for (std::uint32_t word = 0; word < marks.size(); ++word) {
+    for (std::uint64_t left = marks[word]; left != 0; left &= left - 1) {
+      update_pages(word * 64 + static_cast<std::uint32_t>(std::countr_zero(left)));
+    }
+  }
+  arena_tree_.update(marks);
+  std::ranges::fill(marks, 0);
+  return arena_tree_.root();
+}
+
+void ShardMemory::update_pages(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  const std::span<const std::byte> image = slot.arena.image();
+  const std::uint64_t pages = round_up(image.size()) / page_bytes;
+  slot.pages.resize(pages, zero_page_digest());
+  const std::span<std::uint64_t> marks = slot.page_marks.first(words_for(pages));
+  for (std::uint64_t word = 0; word < marks.size(); ++word) {
+    for (std::uint64_t left = marks[word]; left != 0; left &= left - 1) {
+      const std::uint64_t begin = (word * 64 + static_cast<std::uint64_t>(std::countr_zero(left))) * page_bytes;
+      if (begin >= image.size()) break;
+      const std::uint64_t length = std::min<std::uint64_t>(page_bytes, image.size() - begin);
+      slot.pages.set_leaf(begin / page_bytes, xxh3_128(image.subspan(begin, length)));
+    }
+  }
+  slot.pages.update(marks);
+  std::ranges::fill(marks, 0);
+  arena_tree_.set_leaf(index, slot.pages.root());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// ShardMemory: the arenas of one shard, carved in order of creation from one reserved range of address space, each at
+/// its declared capacity and committed on touch (rule 13); and the hash tree over them.
+///
+///     images:  | arena 0 | arena 1 | ...            one range; whole pages
+///     tables:  page marks and page digests of arena 0, of arena 1, ...; handles; arena marks; arena digests
+///
+/// digest() looks only at marked pages of marked arenas. A page is hashed over its bytes below the high-water mark, so
+/// a page of zeroes hashes the same whether it was never touched or was freed (rule 14).
+///
+/// A shortage of the host comes as an Error here, or as a signal at first touch; never as a trap (rule 8). How much the
+/// arenas of a shard may declare together is a logical limit that the executor keeps.
+///
+/// Belongs to one executor; one thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "lockstep/arena.hpp"
+#include "runtime/memory/hash_tree.hpp"
+#include "runtime/memory/region.hpp"
+
+namespace lockstep {
+
+class ShardMemory {
+ public:
+  static constexpr std::uint64_t default_image_bytes = std::uint64_t{64} << 30;
+
+  /// Room for arenas of `image_bytes` of capacity together. `barrier` is the executor's.
+  [[nodiscard]] static Result<std::unique_ptr<ShardMemory>> make(std::uint64_t image_bytes, WriteBarrier& barrier);
+  ShardMemory(const ShardMemory&) = delete;
+  ShardMemory& operator=(const ShardMemory&) = delete;
+
+  /// An empty arena of this capacity (as Arena wants it); its index is the number of those before it.
+  [[nodiscard]] Result<std::uint32_t> create_arena(std::uint64_t capacity_bytes);
+  /// An arena that goes on from `image`: refused when that is no image of this capacity.
+  [[nodiscard]] Result<std::uint32_t> restore_arena(std::uint64_t capacity_bytes, std::span<const std::byte> image);
+  /// Takes back the last create_arena(), without a trace: after the step in which it was created was undone (rule 9).
+  void undo_create();
+
+  [[nodiscard]] std::uint32_t arena_count() const { return arena_count_; }
+  /// Stays where it is.
+  [[nodiscard]] Arena& arena(std::uint32_t index) { return slots_[index].arena; }
+  /// Sum of the arenas' capacities.
+  [[nodiscard]] std::uint64_t declared_bytes() const { return image_bytes_used_; }
+
+  /// The root over all arenas, brought up to date. Between steps only.
+  [[nodiscard]] Digest digest();
+  /// As of the last digest(): the tree whose leaves are the arenas, and those whose leaves are an arena's pages.
+  [[nodiscard]] const HashTree& arena_tree() const { return arena_tree_; }
+  [[nodiscard]] const HashTree& page_tree(std::uint32_t index) const { return slots_[index].pages; }
+
+ private:
+  struct Slot {
+    Arena arena;
+    HashTree pages;
+    std::span<std::uint64_t> page_marks;
+  };
+  struct Layout;
+
+  ShardMemory(Region images, Region tables, const Layout& layout, WriteBarrier& barrier);
+
+  [[nodiscard]] Slot& make_slot(std::uint64_t capacity_bytes);
+  [[nodiscard]] Result<void> check_room(std::uint64_t capacity_bytes) const;
+  void update_pages(std::uint32_t index);
+
+  Region images_;
+  Region tables_;
+  WriteBarrier& barrier_;
+  std::uint64_t image_bytes_used_ = 0;
+  std::uint32_t arena_count_ = 0;
+  Slot* slots_;
+  std::uint64_t* arena_marks_;
+  std::byte* page_tables_;  // of the arenas, one behind the other
+  std::uint64_t page_tables_used_ = 0;
+  HashTree arena_tree_;
+};
+
+}  // namespace lockstep

@@ -62,8 +62,10 @@ Result<HardState> read_hard_state(Disk& disk, FileId file, const std::string& pa
   const HardState& second = *copies[1];
   if (first.sequence == second.sequence) {
     if (first.checksum == second.checksum) return first;
-  } else if (first.sequence == second.sequence + 1 && first.parent == second.checksum) {
-    return first;
+  } else {
+    const HardState& newer = first.sequence > second.sequence ? first : second;
+    const HardState& older = first.sequence > second.sequence ? second : first;
+    if (newer.sequence == older.sequence + 1 && newer.parent == older.checksum) return newer;
   }
   return fail(ErrorCode::corrupt,
               fmt::format("the copies in {} contradict each other (sequences {} and {}); restore it from a backup",

@@ -88,6 +88,7 @@ void Inspection::add(SegmentInfo& info, const SegmentScan& scan) {
 
 Result<void> Inspection::scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context) {
   context.before.reset();
+  context.from_middle = true;
   while (!info.sealed && segment.resume_behind()) {
     auto scan = scan_segment(segment, context);
     if (!scan) return std::unexpected(scan.error());

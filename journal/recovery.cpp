@@ -130,7 +130,8 @@ Result<void> Recovery::check_headers() {
     std::string evidence;
     if (defect) evidence = defect->cause;
     if (!defect && header.segment_id != id) evidence = fmt::format("its header says segment {}", header.segment_id);
-    if (!defect && !headers_.empty() && header.prev_nonce != headers_.back().nonce)
+    if (!defect && !headers_.empty() && headers_.back().segment_id + 1 == id &&
+        header.prev_nonce != headers_.back().nonce)
       evidence = "it does not follow from the segment before";
     if (!evidence.empty()) findings_.push_back({path_of(id), 0, 0, 0, TailClass::corrupt, evidence});
     headers_.push_back(header);

@@ -8,11 +8,12 @@
 namespace lockstep {
 namespace {
 
-std::optional<std::string_view> seal_defect(const SegmentScan& scan, std::span<const std::byte> payload) {
+std::optional<std::string_view> seal_defect(const SegmentScan& scan, std::span<const std::byte> payload,
+                                            bool from_middle) {
   const auto seal = parse_seal(payload);
   if (!seal) return "the SEAL's lengths contradict one another";
   const SealSummary& summary = *seal->summary;
-  if (summary.batches != scan.batches || summary.last_index != scan.position.index ||
+  if ((summary.batches != scan.batches && !from_middle) || summary.last_index != scan.position.index ||
       summary.last_seq != scan.position.seq || summary.last_chain != scan.position.chain)
     return "the SEAL does not tell what is before it";
   return std::nullopt;
@@ -24,7 +25,7 @@ std::optional<std::string_view> defect_in_history(const SegmentScan& scan, const
   const BlockHeader& header = *block.header;
   if (is_ignorable(header.type)) return std::nullopt;
   if (const auto defect = continuity_defect(scan.position, header)) return defect;
-  if (header.type == BlockType::seal) return seal_defect(scan, block.payload);
+  if (header.type == BlockType::seal) return seal_defect(scan, block.payload, context.from_middle);
   if (header.type != BlockType::batch || !context.check_records) return std::nullopt;
   const BatchHeader batch = batch_header_of(header);
   const auto defect = batch_defect({&batch, block.payload});

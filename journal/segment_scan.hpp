@@ -18,6 +18,7 @@ struct ScanContext {
   std::optional<HistoryPosition> before;
   std::uint64_t durable_index = 0;  ///< the hard state's
   bool later_segment_has_blocks = false;
+  bool from_middle = false;    ///< the scan begins behind damage, and so does what is counted
   bool check_records = false;  ///< each record by its own check too, not only each batch
 };
 

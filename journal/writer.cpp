@@ -89,8 +89,8 @@ Result<void> JournalWriter::check_options() const {
   if (schema_bytes_ > o.max_batch_bytes)
     return fail(ErrorCode::usage,
                 fmt::format("the schema's {} bytes exceed max_batch_bytes = {}", schema_bytes_, o.max_batch_bytes));
-  const std::uint64_t least = sizeof(SegmentHeader) + block_total_bytes(schema_bytes_) +
-                              block_total_bytes(o.max_batch_bytes) + seal_block_bytes;
+  const std::uint64_t least =
+      sizeof(SegmentHeader) + schema_block_bytes() + block_total_bytes(o.max_batch_bytes) + seal_block_bytes;
   if (o.segment_bytes < least)
     return fail(ErrorCode::usage,
                 fmt::format("segment_bytes = {} cannot hold a batch of max_batch_bytes = {}; {} would", o.segment_bytes,
@@ -146,7 +146,7 @@ void JournalWriter::begin_segment(const Segment& segment) {
 }
 
 bool JournalWriter::fits(std::uint32_t total_bytes) const {
-  const std::uint64_t schema_bytes = schema_written_ ? 0 : block_total_bytes(schema_bytes_);
+  const std::uint64_t schema_bytes = schema_written_ ? 0 : schema_block_bytes();
   return offset_ + schema_bytes + total_bytes + seal_block_bytes <= segment_.header.segment_bytes;
 }
 

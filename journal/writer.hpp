@@ -107,6 +107,9 @@ class JournalWriter {
   [[nodiscard]] bool slot_free() const { return submitted_ - durable_ < slots_.size(); }
   [[nodiscard]] bool all_durable() const { return durable_ == submitted_; }
   [[nodiscard]] Slot& slot_of(std::uint64_t block) { return slots_[(block - 1) % slots_.size()]; }
+  [[nodiscard]] std::uint64_t schema_block_bytes() const {
+    return schema_bytes_ == 0 ? 0 : block_total_bytes(schema_bytes_);
+  }
   [[nodiscard]] bool fits(std::uint32_t total_bytes) const;
   void submit_held();
   void submit_batch(const BatchView& batch);

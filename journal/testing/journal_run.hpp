@@ -40,19 +40,23 @@ class JournalRun {
   void poll() { writer_->poll(now_ns_ += 1000); }
   void advance(std::int64_t by_ns) { now_ns_ += by_ns; }
 
-  /// Appends a batch as soon as there is room; false when the writer has failed or has no room for long.
-  bool append(OwnedBatch batch) {
+  /// Polls until there is room; false when the writer has failed or has no room for long.
+  bool wait_for_room() {
     for (int turn = 0; !writer_->can_append(); ++turn) {
-      if (writer_->failure() || turn == 10'000) return false;
+      if (writer_->failure() || turn == 1000) return false;
       poll();
     }
+    return true;
+  }
+  bool append(OwnedBatch batch) {
+    if (!wait_for_room()) return false;
     while (!alive_.empty() && alive_.front().header.index <= writer_->durable_index()) alive_.pop_front();
     alive_.push_back(std::move(batch));
     history_.push_back(alive_.back().header);
     writer_->append(alive_.back().view());
     return true;
   }
-  bool append_random() { return append(maker_.make_random(6, 1500)); }
+  bool append_random() { return wait_for_room() && append(maker_.make_random(6, 1500)); }
   /// Polls until all is durable; false when the writer has failed.
   bool settle() {
     while (!writer_->failure() && writer_->durable_index() < writer_->appended_index()) poll();

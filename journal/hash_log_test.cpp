@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/hash_log.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "journal/testing/memory_disk.hpp"
+
+namespace lockstep {
+namespace {
+
+const ClusterId cluster{1, 2};
+const std::string path = "data/hashlog";
+
+MemoryDisk new_disk() {
+  MemoryDisk disk;
+  REQUIRE(disk.make_directory("data"));
+  return disk;
+}
+
+HashEntry entry_at(std::uint64_t index) {
+  HashEntry entry;
+  entry.index = index;
+  entry.last_seq = index * 10;
+  entry.time_ns = static_cast<std::int64_t>(index) * 1000;
+  entry.state_root = {index, 1};
+  entry.effects = {index, 2};
+  entry.chain = {index, 3};
+  return entry;
+}
+
+Result<HashLog> open_log(Disk& disk, std::uint64_t last_index = 1'000'000) {
+  return HashLog::open(disk, "data", cluster, 0, last_index);
+}
+
+TEST_CASE("entries are found by batch, by the node and by tools, over reopening") {
+  MemoryDisk disk = new_disk();
+  for (std::uint64_t life = 0; life < 3; ++life) {
+    auto log = open_log(disk);
+    REQUIRE_MESSAGE(log, log.error().message);
+    CHECK(log->last_index() == life * 40);
+    for (std::uint64_t n = 1; n <= 20; ++n) REQUIRE(log->append(entry_at(life * 40 + 2 * n)));
+    REQUIRE(log->find(life * 40 + 6).value());
+    CHECK(log->find(life * 40 + 6).value()->last_seq == (life * 40 + 6) * 10);
+    CHECK_FALSE(log->find(life * 40 + 7).value());
+    REQUIRE(log->sync());
+  }
+  const auto content = read_hash_log(disk, "data");
+  REQUIRE_MESSAGE(content, content.error().message);
+  CHECK(content->entries.size() == 60);
+  CHECK(content->torn_bytes == 0);
+  CHECK(content->header.cluster_id == cluster);
+  REQUIRE(content->find(120) != nullptr);
+  CHECK(content->find(120)->effects == Digest{120, 2});
+  CHECK(content->find(121) == nullptr);
+}
+
+TEST_CASE("what is derived again is compared, not appended") {
+  MemoryDisk disk = new_disk();
+  auto log = open_log(disk);
+  for (std::uint64_t n = 1; n <= 5; ++n) REQUIRE(log->append(entry_at(n)));
+  CHECK(log->append(entry_at(3)));
+  const std::pair<Digest HashEntry::*, const char*> members[] = {
+      {&HashEntry::state_root, "state"}, {&HashEntry::effects, "effects"}, {&HashEntry::chain, "history"}};
+  for (const auto& [member, name] : members) {
+    HashEntry other = entry_at(3);
+    (other.*member).low ^= 1;
+    const auto diverged = log->append(other);
+    REQUIRE_FALSE(diverged);
+    CHECK(diverged.error().code == ErrorCode::diverged);
+    CHECK(diverged.error().message.find(std::string("the ") + name + " differs") != std::string::npos);
+  }
+  CHECK(read_hash_log(disk, "data")->entries.size() == 5);
+}
+
+TEST_CASE("a tail torn by a power cut, and entries behind the recovered history, are cut at open") {
+  for (std::uint64_t seed = 1; seed < 100; ++seed) {
+    MemoryDisk disk = new_disk();
+    {
+      auto log = open_log(disk);
+      for (std::uint64_t n = 1; n <= 10; ++n) REQUIRE(log->append(entry_at(n)));
+      REQUIRE(log->sync());
+      for (std::uint64_t n = 11; n <= 40; ++n) REQUIRE(log->append(entry_at(n)));
+    }
+    MemoryDisk after = disk.after_power_cut(seed);
+    auto log = open_log(after, 30);
+    REQUIRE_MESSAGE(log, log.error().message);
+    CHECK(log->last_index() >= 10);
+    CHECK(log->last_index() <= 30);
+    for (std::uint64_t n = 1; n <= 50; ++n) REQUIRE(log->append(entry_at(n)));
+    CHECK(read_hash_log(after, "data")->entries.size() == 50);
+  }
+}
+
+TEST_CASE("a log whose making was cut short is made again") {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{50}, sizeof(HashLogHeader)}) {
+    MemoryDisk disk = new_disk();
+    disk.put(path, std::vector<std::byte>(bytes));
+    auto log = open_log(disk);
+    REQUIRE_MESSAGE(log, log.error().message);
+    CHECK(log->append(entry_at(1)));
+  }
+}
+
+TEST_CASE("another cluster's log, a newer one and a damaged header are refused") {
+  MemoryDisk disk = new_disk();
+  REQUIRE(open_log(disk));
+  const auto other = HashLog::open(disk, "data", ClusterId{9, 9}, 0, 10);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == ErrorCode::incompatible);
+
+  HashLogHeader header;
+  std::memcpy(&header, disk.bytes(path).data(), sizeof header);
+  header.version = journal_version + 1;
+  header.checksum = xxh3_128(std::as_bytes(std::span(&header, 1)).subspan(sizeof(Digest)));
+  disk.overwrite(path, 0, std::as_bytes(std::span(&header, 1)));
+  CHECK(open_log(disk).error().code == ErrorCode::incompatible);
+  CHECK(read_hash_log(disk, "data").error().code == ErrorCode::incompatible);
+
+  disk.overwrite(path, 50, std::vector(1, std::byte{0xff}));
+  CHECK(open_log(disk).error().code == ErrorCode::corrupt);
+}
+
+TEST_CASE("a damaged entry is an error, not an answer") {
+  MemoryDisk disk = new_disk();
+  auto log = open_log(disk);
+  for (std::uint64_t n = 1; n <= 5; ++n) REQUIRE(log->append(entry_at(n)));
+  disk.overwrite(path, sizeof(HashLogHeader) + 2 * sizeof(HashEntry) + 50, std::vector(1, std::byte{0xff}));
+  CHECK(log->find(3).error().code == ErrorCode::corrupt);
+  const auto content = read_hash_log(disk, "data");
+  CHECK(content->entries.size() == 2);
+  CHECK(content->torn_bytes == 3 * sizeof(HashEntry));
+}
+
+}  // namespace
+}  // namespace lockstep

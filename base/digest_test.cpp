@@ -3,7 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <span>
 #include <string_view>
+#include <vector>
+
+#include "base/digest_bulk.hpp"
 
 using lockstep::Digest;
 
@@ -13,6 +18,32 @@ TEST_CASE("XXH3 gives the published values, so that journals can be read by anot
   CHECK(lockstep::xxh3_64(bytes) == 0xe6c632b61e964e1fULL);
   CHECK(lockstep::xxh3_128(bytes).hex() == "a96faf705af16834e6c632b61e964e1f");
   CHECK(lockstep::xxh3_128({}).hex() == "99aa06d3014798d86001c324468d497f");
+}
+
+#if defined(__x86_64__)
+TEST_CASE("every compiled variant of the hash that this CPU can run gives the same values") {
+  std::vector<std::byte> bytes(9'000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 131 >> 3 & 255);
+  for (const std::size_t size : {1U, 240U, 241U, 512U, 1'023U, 1'024U, 1'025U, 4'096U, 8'999U}) {
+    for (const std::uint64_t seed : {0U, 1U, 77U}) {
+      const Digest digest = lockstep::xxh3_128(std::span(bytes).first(size), seed);
+      if (__builtin_cpu_supports("avx2")) {
+        const lockstep::BulkHash hash = lockstep::bulk_hash_avx2(bytes.data(), size, seed);
+        CHECK(Digest{hash.low, hash.high} == digest);
+      }
+      if (__builtin_cpu_supports("avx512f")) {
+        const lockstep::BulkHash hash = lockstep::bulk_hash_avx512(bytes.data(), size, seed);
+        CHECK(Digest{hash.low, hash.high} == digest);
+      }
+    }
+  }
+}
+#endif
+
+TEST_CASE("long inputs give the published algorithm's value") {
+  const std::vector<std::byte> zeroes(4'096);
+  CHECK(lockstep::xxh3_128(zeroes).hex() == "3ee8dc4f9e7ee49593d76fe148c689ba");
+  CHECK(lockstep::xxh3_128(zeroes, 1).hex() == "0d50bb48e79874b4eca1fdafb7b0bd2a");
 }
 
 TEST_CASE("a digest prints its high half first and knows zero") {

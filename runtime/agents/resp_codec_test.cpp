@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/agents/testing/bank_resp.hpp"
 #include "runtime/agents/testing/perimeter_bench.hpp"
 
 using namespace lockstep;
@@ -13,39 +14,12 @@ using namespace lockstep::testing;
 
 namespace {
 
-/// DEPOSIT account amount -> the amount as an integer; BIG n -> a message of n bytes and more.
-void translate(resp::Command& command) {
-  if (command.name() == "DEPOSIT") {
-    if (!command.has_arguments(2)) return;
-    const auto account = command.integer(0);
-    if (!account) return;
-    const auto amount = command.integer(1);
-    if (!amount) return;
-    command.set_shape(command.database());
-    command.ask<Deposit>(ref<Teller>(static_cast<std::uint64_t>(*account)), static_cast<std::uint64_t>(*account),
-                         *amount);
-  } else if (command.name() == "BIG") {
-    const auto bytes = command.integer(0);
-    if (!bytes) return;
-    const std::string memo(static_cast<std::size_t>(*bytes), 'm');
-    command.ask<Order>(ref<Teller>(1), std::uint64_t{1}, std::int64_t{1}, memo, absent, absent, absent, Side::Buy,
-                       absent, absent, absent, false, 1.0, std::uint8_t{1});
-  }
-}
-
-void render(const resp::Reply& reply, resp::Writer& out) {
-  if (const auto* deposit = reply.as<Deposit>())
-    out.integer(deposit->amount() * (reply.shape == 0 ? 1 : 1000));
-  else
-    out.bulk("other");
-}
-
 struct RespBench : PerimeterBench {
   explicit RespBench(Options options = {}) : PerimeterBench(with_resp(options)) {
     LOCKSTEP_ASSERT(perimeter.listen({}, CodecKind::resp).has_value(), "a fake network can listen");
   }
   static Options with_resp(Options options) {
-    options.perimeter.resp = resp::Application{translate, render, 16};
+    options.perimeter.resp = bank_resp_application();
     return options;
   }
   io::ConnectionId client() { return network.connect(1); }

@@ -3,7 +3,8 @@
 
 /// TwinState: one actor's state kept twice, in arenas at different addresses, for randomised tests of containers. Every
 /// step runs on both; it is committed or undone on both; afterwards the images must be equal, byte by byte, and after
-/// an undo equal to what they were. One twin can be moved to another address at any time. One thread.
+/// an undo equal to what they were. One twin can be moved to another address at any time. Outside of a step
+/// nothing may allocate in the current arena, a model least of all. One thread.
 
 #include <doctest/doctest.h>
 

@@ -88,7 +88,7 @@ void reset_connection(Descriptor& socket) {
 TEST_CASE("chunks of random sizes over several connections come back whole and in order") {
   on_each_backend([](Backend backend) {
     Server server(backend);
-    CHECK(echo_clients(server, 5, 700'000, 50'000) == 5);
+    CHECK(echo_clients(server, 5, 300'000, 50'000) == 5);
     CHECK(server.accepted.size() == 5);
     for (const auto& [id, error] : server.closed_error) CHECK(error == 0);
   });
@@ -133,7 +133,7 @@ TEST_CASE("a paused connection delivers nothing, its peer comes to a stop, and n
     Server server(backend);
     const Descriptor socket = connect_to(server.port());
     const ConnectionId id = server.accept();
-    const auto bytes = pattern(16 << 20, 2);
+    const auto bytes = pattern(12 << 20, 2);
     std::atomic<std::size_t> sent{0};
     std::thread writer([&] {
       for (std::span<const std::byte> rest(bytes); !rest.empty();) {
@@ -208,7 +208,7 @@ TEST_CASE("a large send to a slow reader is reported once, when all of it is gon
     Server server(backend);
     const Descriptor socket = connect_to(server.port());
     const ConnectionId id = server.accept();
-    const auto bytes = pattern(16 << 20, 6);
+    const auto bytes = pattern(8 << 20, 6);
     server.send(id, bytes);
     server.settle(20);
     CHECK(server.sent[id] == 0);
@@ -227,7 +227,7 @@ TEST_CASE("a peer that goes away while a send is in flight ends the connection o
     Server server(backend);
     Descriptor socket = connect_to(server.port());
     const ConnectionId id = server.accept();
-    const auto bytes = pattern(16 << 20, 7);
+    const auto bytes = pattern(8 << 20, 7);
     server.send(id, bytes);
     server.settle(5);
     reset_connection(socket);
@@ -252,7 +252,7 @@ TEST_CASE("close() while a send is in flight and the peer writes: `closed` and n
         }
       });
       server.until([&] { return received_bytes(server) > 10'000; });
-      const auto bytes = pattern(16 << 20, 9);
+      const auto bytes = pattern(8 << 20, 9);
       server.send(id, bytes);
       server.reactor().turn();
       const std::size_t before = received_bytes(server);
@@ -400,7 +400,7 @@ TEST_CASE("an idle server sleeps through its waits, even with a connection that 
 TEST_CASE("a reactor that is destroyed in the midst of its work leaves no descriptor behind") {
   on_each_backend([](Backend backend) {
     const std::size_t descriptors = open_descriptors();
-    const auto bytes = pattern(16 << 20, 12);
+    const auto bytes = pattern(8 << 20, 12);
     {
       std::vector<Descriptor> peers;
       Server server(backend);

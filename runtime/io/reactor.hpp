@@ -51,11 +51,11 @@ class Reactor {
 enum class Backend { automatic, uring, epoll };
 
 struct ReactorOptions {
-  std::uint32_t max_connections = 4096;        ///< one more is accepted and closed at once
-  std::uint32_t receive_buffers = 1024;        ///< a power of two, at most 32768; shared by all connections
-  std::uint32_t receive_buffer_bytes = 16384;  ///< a multiple of 64
-  std::uint32_t submission_entries = 1024;     ///< io_uring only
-  std::uint32_t completion_entries = 32768;    ///< io_uring only; the kernel's limit (65536) clamps it
+  std::uint32_t max_connections = 4096;       ///< one more is accepted and closed at once
+  std::uint32_t receive_buffers = 512;        ///< a power of two, at most 32768; shared by all connections
+  std::uint32_t receive_buffer_bytes = 8192;  ///< a multiple of 64
+  std::uint32_t submission_entries = 1024;    ///< io_uring only
+  std::uint32_t completion_entries = 32768;   ///< io_uring only; the kernel's limit (65536) clamps it
 };
 
 /// Makes a reactor. `automatic` falls back from io_uring to epoll only where the host forbids it (EPERM, ENOSYS), with

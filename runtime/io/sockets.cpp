@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "runtime/io/system_error.hpp"
 
@@ -30,6 +32,18 @@ Result<AddressList> resolve(const Endpoint& at) {
   return AddressList(found, &::freeaddrinfo);
 }
 
+/// Binds and listens. A process that was killed while its io_uring accepted leaves the port taken for some
+/// milliseconds, until the kernel has dropped that ring: so a port in use is tried again for a while. 0 or an errno.
+int bind_and_listen(int fd, const addrinfo& address) {
+  constexpr int attempts = 100;
+  constexpr auto pause = std::chrono::milliseconds(20);
+  for (int attempt = 1;; ++attempt) {
+    if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, SOMAXCONN) == 0) return 0;
+    if (errno != EADDRINUSE || attempt == attempts) return errno;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 std::uint16_t port_of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
@@ -49,8 +63,8 @@ Result<ListeningSocket> open_listener(const Endpoint& at) {
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   // Linux hands this option on to accepted sockets, which saves a system call for each.
   ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (::bind(listener.get(), address.ai_addr, address.ai_addrlen) != 0) return system_failure("listen", object, errno);
-  if (::listen(listener.get(), SOMAXCONN) != 0) return system_failure("listen", object, errno);
+  if (const int error = bind_and_listen(listener.get(), address); error != 0)
+    return system_failure("listen", object, error);
 
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;

@@ -14,7 +14,8 @@ struct ListeningSocket {
 };
 
 /// A TCP socket that listens at `at` (an address or a name), with SO_REUSEADDR, and TCP_NODELAY for what it accepts.
-/// The socket blocks: io_uring would otherwise answer EAGAIN instead of waiting.
+/// A port in use is tried for two seconds. The socket blocks: io_uring would otherwise answer EAGAIN instead of
+/// waiting.
 [[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& at);
 
 /// The errors of accept that end one connection attempt, not the listener.

@@ -6,7 +6,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -58,9 +60,9 @@ Descriptor connect_to(std::uint16_t port) {
 std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed) {
   std::vector<std::byte> result(bytes);
   std::uint64_t x = seed * 0x9E3779B97F4A7C15u + 1;
-  for (std::byte& b : result) {
+  for (std::size_t done = 0; done < bytes; done += sizeof x) {
     x = x * 6364136223846793005u + 1442695040888963407u;
-    b = static_cast<std::byte>(x >> 56);
+    std::memcpy(result.data() + done, &x, std::min(sizeof x, bytes - done));
   }
   return result;
 }

@@ -29,8 +29,16 @@ UringNetwork::UringNetwork(Ring& ring, const ReactorOptions& options, ReactorCou
     : ring_(ring), options_(options), counters_(counters), connections_(options.max_connections) {}
 
 UringNetwork::~UringNetwork() {
+  // The kernel drops a closed ring's requests, and the sockets they hold, some time later: until then a listener would
+  // still have its port, and a peer an open connection.
+  for (const Listener& listener : listeners_) {
+    if (listener.socket.is_open()) ::shutdown(listener.socket.get(), SHUT_RDWR);
+  }
   for (std::uint32_t slot = 0; slot < connections_.slots(); ++slot) {
-    if (connections_.at(slot).fd >= 0) ::close(connections_.at(slot).fd);
+    const int fd = connections_.at(slot).fd;
+    if (fd < 0) continue;
+    ::shutdown(fd, SHUT_RDWR);
+    ::close(fd);
   }
 }
 
@@ -57,16 +65,12 @@ Result<Endpoint> UringNetwork::listen(const Endpoint& at) {
 }
 
 void UringNetwork::stop_listening() {
-  for (std::uint32_t i = 0; i < listeners_.size(); ++i) {
-    Listener& listener = listeners_[i];
+  for (Listener& listener : listeners_) {
     if (std::exchange(listener.stopping, true)) continue;
-    if (listener.resting) {
-      listener.socket.reset();
-      continue;
-    }
-    // A multishot accept outlives the close of its descriptor and would go on accepting.
-    ring_.queue({},
-                [&](io_uring_sqe* entry) { io_uring_prep_cancel64(entry, Tag{TagKind::accept, 0, i}.packed(), 0); });
+    // A multishot accept outlives the close of its descriptor and would go on accepting. A shutdown ends it, and frees
+    // the port at once.
+    ::shutdown(listener.socket.get(), SHUT_RDWR);
+    if (listener.resting) listener.socket.reset();
   }
 }
 

@@ -68,6 +68,7 @@ class ShardMemory {
 
   [[nodiscard]] Slot& make_slot(std::uint64_t capacity_bytes);
   [[nodiscard]] Result<void> check_room(std::uint64_t capacity_bytes) const;
+  static void prefetch(const Slot& slot);
   void update_pages(std::uint32_t index);
 
   Region images_;

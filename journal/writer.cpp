@@ -392,11 +392,12 @@ std::int64_t JournalWriter::deadline_ns() const {
   return deadline;
 }
 
-Result<void> JournalWriter::close() {
+Result<void> JournalWriter::close(const std::function<void()>& turn_disk) {
   closing_ = true;
   const auto settled = [this] { return all_durable() && vouched_ && !held_ && outstanding_ == 0; };
   while (!failure_ && !settled()) {
     if (held_ && out_of_space_) return std::unexpected(*out_of_space_);
+    if (turn_disk) turn_disk();
     if (poll(idle_since_ns_) == 0) std::this_thread::yield();
   }
   if (failure_) return std::unexpected(*failure_);

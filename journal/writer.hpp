@@ -14,6 +14,7 @@
 /// One thread, and the only user of its Disk's submitted calls. append() and poll() allocate only where a segment
 /// begins. Reads no clock.
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -75,8 +76,8 @@ class JournalWriter {
   [[nodiscard]] const JournalCounters& counters() const { return counters_; }
 
   /// Makes all that was appended durable and vouched for, then stores the hard state. Blocks; nothing may be appended
-  /// afterwards.
-  [[nodiscard]] Result<void> close();
+  /// afterwards. `turn_disk` is called while it waits, for a disk that gets on only when its reactor is turned.
+  [[nodiscard]] Result<void> close(const std::function<void()>& turn_disk = {});
 
  private:
   /// A block in flight: its header's buffer, and what its completion means.

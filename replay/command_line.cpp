@@ -28,9 +28,10 @@ struct ServeFlags {
   std::map<std::string, std::string> over;  ///< TOML key: value, as given by flags
 };
 
-void add_serve(CLI::App& app, const Application& application, Action& action) {
+void add_serve(CLI::App& app, const Application& application, const Program& program, Action& action) {
   auto* command = app.add_subcommand("serve", "Run a node: recover its journal, then serve clients until SIGTERM");
   auto flags = std::make_shared<ServeFlags>();
+  flags->options.program = program;
   command->add_option("--config", flags->config_file, "TOML file; flags win over it");
   command->add_flag("--dump-config", flags->dump_config, "print the configuration that would be used, and exit");
   command->add_option("--ready-file", flags->options.ready_file, "written with the node's addresses when it serves");
@@ -49,6 +50,7 @@ void add_serve(CLI::App& app, const Application& application, Action& action) {
   flag("--durability", "node.durability", true, "what must hold before a reply leaves: fsync, write or none");
   flag("--io", "node.io", true, "auto, uring or epoll");
   flag("--executors", "threads.executors", false, "actor cores; 0: what the machine has left");
+  flag("--perimeters", "threads.perimeters", false, "cores that face clients");
   flag("--threads", "threads.layout", true, "auto, one or dedicated");
   flag("--spin-us", "threads.spin_us", false, "polling without work before sleeping; -1: by the machine");
   command->footer(exit_codes);
@@ -67,6 +69,27 @@ void add_serve(CLI::App& app, const Application& application, Action& action) {
       return ExitCode::equal;
     };
   });
+}
+
+void add_bench(CLI::App& app, const Program& program, Action& action) {
+  auto* command =
+      app.add_subcommand("bench", "Drive a running node with this program's own load and print percentiles");
+  auto options = std::make_shared<BenchOptions>();
+  options->program = program;
+  options->load.requests = 1'000'000;
+  command->add_option("--connect", options->connect, "HOST:PORT of the node's native protocol")->required();
+  command->add_option("--requests", options->load.requests, "how many")->check(CLI::PositiveNumber);
+  command
+      ->add_option("--rate", options->load.rate, "planned requests per second (open loop); 0: as fast as answers come")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--connections", options->load.connections, "to the node")->check(CLI::Range(1, 10'000));
+  command->add_option("--depth", options->load.depth, "requests in flight per connection")->check(CLI::Range(1, 4096));
+  command->add_option("--threads", options->load.threads, "that send")->check(CLI::Range(1, 64));
+  command->add_option("--warmup", options->load.warmup, "requests at the start that are not measured");
+  command->add_option("--hgrm", options->hgrm_file, "write the latency distribution to this file");
+  command->add_flag("--json", options->json, "one JSON object on stdout");
+  command->footer(exit_codes);
+  command->callback([options, &action] { action = [options] { return bench_command(*options); }; });
 }
 
 void add_replay(CLI::App& app, const Application& application, Action& action) {
@@ -148,15 +171,16 @@ ExitCode report(const Error& error) {
   return exit_code_of(error.code);
 }
 
-int run_command_line(const Application* application, int argc, char** argv) {
+int run_command_line(const Application* application, const Program& program, int argc, char** argv) {
   CLI::App app{application != nullptr ? "A lockstep node and its tools" : "lockstep: tools that need no actors"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "lockstep " LOCKSTEP_VERSION);
   app.footer(exit_codes);
   Action action;
   if (application != nullptr) {
-    add_serve(app, *application, action);
+    add_serve(app, *application, program, action);
     add_replay(app, *application, action);
+    if (program.load != nullptr) add_bench(app, program, action);
   }
   add_journal(app, action);
   add_hash(app, action);

@@ -58,7 +58,10 @@ Result<void> write_ready_file(const std::string& path, const Node& node) {
 ExitCode serve_command(const Application& application, const ServeOptions& options) {
   const StopSignals signals;
   SystemClock clock;
-  auto node = Node::open(application, options.config, clock);
+  const auto make_reactor = [&] {
+    return io::make_reactor(options.config.io, {.max_connections = options.config.max_connections});
+  };
+  auto node = Node::open(application, options.program.resp, options.config, clock, make_reactor);
   if (!node) return report(node.error());
   log(LogLevel::info, "node", "{}", (*node)->summary());
   (*node)->start();

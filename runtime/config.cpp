@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -106,6 +107,9 @@ const std::vector<Key>& vocabulary() {
       integer(
           "threads", "executors", [](auto& c) -> auto& { return c.executors; }, 0, 64,
           "actor cores; 0: what the machine has left"),
+      integer(
+          "threads", "perimeters", [](auto& c) -> auto& { return c.perimeters; }, 1, 64,
+          "cores that face clients; the first is also the sequencer's"),
       text("threads", "layout", &NodeConfig::threads, "auto, one (all agents on one thread), dedicated"),
       integer(
           "threads", "spin_us", [](auto& c) -> auto& { return c.spin_us; }, -1, 1'000'000,
@@ -209,6 +213,24 @@ Result<void> load_config(const std::string& path, NodeConfig& config) {
     return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, std::strerror(errno)));
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   return parse_config(content, path, config);
+}
+
+Result<void> validate(const NodeConfig& config) {
+  constexpr std::uint32_t record_header_bytes = 64;
+  const auto refuse = [](std::string text) { return fail(ErrorCode::usage, std::move(text)); };
+  if (config.data.empty()) return refuse("no data directory; name one with --data DIR");
+  if (!std::has_single_bit(config.batch_slabs))
+    return refuse(fmt::format("[batches] slabs is {}; it must be a power of two", config.batch_slabs));
+  if (config.max_batch_bytes % 4096 != 0)
+    return refuse(fmt::format("[batches] max_bytes is {}; it must be a multiple of 4096", config.max_batch_bytes));
+  if (config.max_frame_bytes + record_header_bytes > config.max_batch_bytes)
+    return refuse(fmt::format("[limits] max_frame_bytes {} and its header do not fit [batches] max_bytes {}",
+                              config.max_frame_bytes, config.max_batch_bytes));
+  if (config.threads != "auto" && config.threads != "one" && config.threads != "dedicated")
+    return refuse(fmt::format("[threads] layout '{}' is none of auto, one, dedicated", config.threads));
+  if (config.threads == "one" && config.perimeters != 1)
+    return refuse("[threads] layout \"one\" has one perimeter; leave perimeters at 1, or choose dedicated");
+  return {};
 }
 
 std::string dump_config(const NodeConfig& config) {

@@ -32,11 +32,12 @@ struct NodeConfig {
   std::string data;                       ///< data directory
   std::string listen = "127.0.0.1:7070";  ///< native frames
   std::string resp;                       ///< RESP2; empty: not served
-  std::string admin = "127.0.0.1:0";      ///< /metrics, /status, /hash
+  std::string admin = "127.0.0.1:0";      ///< /metrics, /status, /hash; empty: not served
   Durability durability = Durability::fsync;
   io::Backend io = io::Backend::automatic;
 
   std::uint32_t executors = 0;   ///< 0: one per core left after the perimeter, at least 1
+  std::uint32_t perimeters = 1;  ///< cores that face clients; the first is also the sequencer's
   std::string threads = "auto";  ///< auto | one | dedicated
   std::int64_t spin_us = -1;     ///< polling before sleep; -1: 0 when threads outnumber cores, else 20
   bool pin = false;              ///< pin each thread to a CPU of its own, in order
@@ -61,6 +62,9 @@ struct NodeConfig {
 
 /// As load_config, from text; `name` stands for the file in errors.
 [[nodiscard]] Result<void> parse_config(std::string_view text, const std::string& name, NodeConfig& config);
+
+/// What no single key can be checked for: values that must fit each other. Errors name the keys.
+[[nodiscard]] Result<void> validate(const NodeConfig& config);
 
 /// The configuration as a TOML file with a comment on each key; parse_config() of it gives `config` back.
 [[nodiscard]] std::string dump_config(const NodeConfig& config);

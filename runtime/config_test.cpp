@@ -44,3 +44,21 @@ TEST_CASE("a configuration file that is not there is named") {
   REQUIRE_FALSE(loaded.has_value());
   CHECK(loaded.error().message.find("/nonexistent/node.toml") != std::string::npos);
 }
+
+TEST_CASE("values that do not fit each other are refused by name") {
+  NodeConfig config;
+  CHECK(validate(config).error().message.find("--data") != std::string::npos);
+  config.data = "d";
+  CHECK(validate(config).has_value());
+  config.max_frame_bytes = config.max_batch_bytes;
+  CHECK(validate(config).error().message.find("max_frame_bytes") != std::string::npos);
+  config.max_frame_bytes = 4096;
+  config.batch_slabs = 12;
+  CHECK(validate(config).error().message.find("power of two") != std::string::npos);
+  config.batch_slabs = 16;
+  config.max_batch_bytes = 100'000;
+  CHECK(validate(config).error().message.find("4096") != std::string::npos);
+  config.max_batch_bytes = 1 << 20;
+  config.threads = "many";
+  CHECK(validate(config).error().message.find("'many'") != std::string::npos);
+}

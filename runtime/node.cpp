@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/log.hpp"
-#include "journal/posix_disk.hpp"
 #include "journal/writer.hpp"
 #include "runtime/admin_server.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
@@ -32,18 +31,12 @@ struct Layout {
   std::int64_t spin_ns = 0;
 };
 
-Result<Layout> choose_layout(const NodeConfig& config) {
+Layout choose_layout(const NodeConfig& config) {
   const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   Layout layout;
-  layout.executors = config.executors != 0 ? config.executors : std::max(1U, cores - 1);
-  if (config.threads == "auto") {
-    layout.own_threads = cores > 1;
-  } else if (config.threads == "one" || config.threads == "dedicated") {
-    layout.own_threads = config.threads == "dedicated";
-  } else {
-    return fail(ErrorCode::usage, fmt::format("threads '{}' is none of auto, one, dedicated", config.threads));
-  }
-  const std::uint32_t threads = layout.own_threads ? layout.executors + 1 : 1;
+  layout.executors = config.executors != 0 ? config.executors : cores - std::min(cores - 1, config.perimeters);
+  layout.own_threads = config.threads == "auto" ? cores > 1 : config.threads == "dedicated";
+  const std::uint32_t threads = layout.own_threads ? layout.executors + config.perimeters : 1;
   layout.spin_ns = config.spin_us >= 0 ? config.spin_us * 1000 : (threads < cores ? 20'000 : 0);
   return layout;
 }
@@ -62,6 +55,9 @@ Genesis new_genesis(const Application& application, const GenesisOptions& option
   return genesis;
 }
 
+/// Records that a perimeter beside the first may be ahead of the sequencer.
+constexpr std::size_t record_ring_bytes = 4U << 20;
+
 std::uint32_t executor_of_actor(const void* execution, const Address& actor) {
   return static_cast<const Execution*>(execution)->owner(actor);
 }
@@ -70,11 +66,12 @@ std::uint32_t executor_of_actor(const void* execution, const Address& actor) {
 
 struct Node::Parts {
   const Application& application;
+  const resp::Application* resp_application;
   NodeConfig config;
   Clock& clock;
   Layout layout;
 
-  std::unique_ptr<io::Reactor> reactor;
+  std::vector<std::unique_ptr<io::Reactor>> reactors;  // one a perimeter; [0] also has the journal's disk
   std::unique_ptr<JournalWriter> writer;
   std::unique_ptr<HashLog> hash_log;
   HardState identity;
@@ -84,7 +81,8 @@ struct Node::Parts {
   std::unique_ptr<Sequencer> sequencer;
   std::unique_ptr<JournalAgent> journal;
   std::unique_ptr<CheckpointAgent> checkpoints;
-  std::unique_ptr<Perimeter> perimeter;
+  std::vector<std::unique_ptr<ByteRing>> inbound;  // records of perimeters beside the first
+  std::vector<std::unique_ptr<Perimeter>> perimeters;
   std::unique_ptr<AdminServer> admin;
   io::Endpoint native;
   io::Endpoint resp;
@@ -93,13 +91,15 @@ struct Node::Parts {
   bool started = false;
   std::optional<Error> close_error;  // set by the perimeter's thread as it ends, read after join
 
-  Parts(const Application& app, const NodeConfig& options, Clock& time)
-      : application(app), config(options), clock(time) {}
+  Parts(const Application& actors, const resp::Application* resp_commands, const NodeConfig& options, Clock& time)
+      : application(actors), resp_application(resp_commands), config(options), clock(time) {}
 
   Result<void> open();
   Result<Recovered> recover_journal();
   Result<void> run_journal(std::uint64_t last_index);
-  Result<void> open_perimeter();
+  Result<void> open_perimeters();
+  void make_perimeter(std::uint32_t index);
+  Result<void> listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec, io::Endpoint& bound);
   Result<void> open_admin();
   void make_runners();
   void close_journal();
@@ -111,16 +111,8 @@ struct Node::Parts {
 };
 
 Result<void> Node::Parts::open() {
-  auto chosen = choose_layout(config);
-  if (!chosen) return std::unexpected(chosen.error());
-  layout = *chosen;
-  if (config.data.empty()) return fail(ErrorCode::usage, "no data directory; name one with --data DIR");
-  if (!std::has_single_bit(config.batch_slabs))
-    return fail(ErrorCode::usage, fmt::format("[batches] slabs is {}; it must be a power of two", config.batch_slabs));
-  auto made = io::make_reactor(config.io, {.max_connections = config.max_connections});
-  if (!made) return std::unexpected(made.error());
-  reactor = std::move(*made);
-
+  if (const auto valid = validate(config); !valid) return valid;
+  layout = choose_layout(config);
   auto recovered = recover_journal();
   if (!recovered) return std::unexpected(recovered.error());
   identity = recovered->hard_state.value();
@@ -129,7 +121,7 @@ Result<void> Node::Parts::open() {
   journal_options.segment_bytes = config.segment_bytes;
   journal_options.max_inflight = config.journal_inflight;
   journal_options.max_batch_bytes = config.max_batch_bytes;
-  auto opened = JournalWriter::open(reactor->disk(), std::move(*recovered), journal_options, application.schema());
+  auto opened = JournalWriter::open(reactors[0]->disk(), std::move(*recovered), journal_options, application.schema());
   if (!opened) return std::unexpected(opened.error());
   writer = std::move(*opened);
 
@@ -139,21 +131,21 @@ Result<void> Node::Parts::open() {
       Sequencer::Options{.seal_depth = config.seal_depth, .schema_id = application.schema_id()});
   for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
   if (history.end.batch_index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
-  if (auto bound = open_perimeter(); !bound) return bound;
+  if (auto bound = open_perimeters(); !bound) return bound;
   make_runners();
   return open_admin();
 }
 
 Result<Recovered> Node::Parts::recover_journal() {
   std::vector<Finding> findings;
-  auto recovered = recover(reactor->disk(), {.directory = config.data}, &findings);
+  auto recovered = recover(reactors[0]->disk(), {.directory = config.data}, &findings);
   for (const Finding& finding : findings) log(LogLevel::warning, "journal", "{}", describe(finding));
   return recovered;
 }
 
 /// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
 Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
-  PosixDisk disk;
+  Disk& disk = reactors[0]->disk();
   const auto recorded = read_genesis(disk, config.data);
   if (!recorded) return std::unexpected(recorded.error());
   genesis = recorded->value_or(new_genesis(application, config.genesis));
@@ -168,17 +160,18 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   if (!reader) return std::unexpected(reader.error());
   execution = std::make_unique<Execution>(application, genesis,
                                           Execution::Options{.executors = layout.executors,
-                                                             .perimeters = 1,
+                                                             .perimeters = config.perimeters,
                                                              .slabs = config.batch_slabs,
                                                              .max_batch_bytes = config.max_batch_bytes});
-  auto log_opened = HashLog::open(reactor->disk(), config.data, identity.cluster_id, identity.replica_id, last_index);
+  auto log_opened =
+      HashLog::open(reactors[0]->disk(), config.data, identity.cluster_id, identity.replica_id, last_index);
   if (!log_opened) return std::unexpected(log_opened.error());
   hash_log = std::make_unique<HashLog>(std::move(*log_opened));
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
 
   HistoryRunOptions options;
   options.own_threads = layout.own_threads;
-  options.perimeters = 1;
+  options.perimeters = config.perimeters;
   options.on_checkpoint = [this](const Checkpoint& checkpoint) -> Result<void> {
     checkpoints->remember(checkpoint);
     return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
@@ -191,10 +184,28 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   return *closing ? hash_log->append(hash_entry(history.final_state, (*closing)->kind)) : Result<void>{};
 }
 
-Result<void> Node::Parts::open_perimeter() {
+Result<void> Node::Parts::open_perimeters() {
+  for (std::uint32_t i = 0; i < config.perimeters; ++i) {
+    make_perimeter(i);
+    if (auto bound = listen(*perimeters.back(), config.listen, CodecKind::native, native); !bound) return bound;
+    if (config.resp.empty()) continue;
+    if (resp_application == nullptr)
+      return fail(ErrorCode::usage, "this program's actors do not speak to Redis clients; leave out --resp");
+    if (auto bound = listen(*perimeters.back(), config.resp, CodecKind::resp, resp); !bound) return bound;
+  }
+  return {};
+}
+
+void Node::Parts::make_perimeter(std::uint32_t index) {
   Intake::Routes routes;
-  routes.sequencer = sequencer.get();
-  for (std::uint32_t i = 0; i < layout.executors; ++i) routes.queries.push_back(&execution->queries(i, 0));
+  if (index == 0) {
+    routes.sequencer = sequencer.get();
+  } else {
+    inbound.push_back(std::make_unique<ByteRing>(std::max<std::size_t>(record_ring_bytes, 4 * config.max_frame_bytes)));
+    sequencer->add_inbound(*inbound.back());
+    routes.records = inbound.back().get();
+  }
+  for (std::uint32_t i = 0; i < layout.executors; ++i) routes.queries.push_back(&execution->queries(i, index));
   routes.executor_of = executor_of_actor;
   routes.context = execution.get();
   Perimeter::Options options;
@@ -202,19 +213,29 @@ Result<void> Node::Parts::open_perimeter() {
   options.max_output_bytes = config.output_limit_bytes;
   options.max_payload_bytes = config.max_frame_bytes;
   options.incarnation = identity.incarnation;
+  options.index = static_cast<std::uint8_t>(index);
   options.schema_id = application.schema_id();
-  perimeter = std::make_unique<Perimeter>(reactor->network(), application, std::move(routes), options);
-  for (std::uint32_t i = 0; i < layout.executors; ++i) perimeter->add_answers(execution->replies(i, 0));
+  if (resp_application != nullptr) options.resp = *resp_application;
+  perimeters.push_back(
+      std::make_unique<Perimeter>(reactors[index]->network(), application, std::move(routes), options));
+  for (std::uint32_t i = 0; i < layout.executors; ++i) perimeters.back()->add_answers(execution->replies(i, index));
+}
 
-  const auto at = parse_endpoint(config.listen);
+/// The first perimeter binds what was asked for, the others the port it got.
+Result<void> Node::Parts::listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec,
+                                 io::Endpoint& bound) {
+  auto at = parse_endpoint(wanted);
   if (!at) return std::unexpected(at.error());
-  auto bound = perimeter->listen(*at, CodecKind::native);
-  if (!bound) return std::unexpected(bound.error());
-  native = *bound;
+  at->shared = config.perimeters > 1;
+  if (bound.port != 0) at->port = bound.port;
+  auto listening = perimeter.listen(*at, codec);
+  if (!listening) return std::unexpected(listening.error());
+  bound = *listening;
   return {};
 }
 
 Result<void> Node::Parts::open_admin() {
+  if (config.admin.empty()) return {};
   const auto at = parse_endpoint(config.admin);
   if (!at) return std::unexpected(at.error());
   auto server = AdminServer::start(*at, {.metrics = [this] { return prometheus_text(samples()); },
@@ -226,15 +247,18 @@ Result<void> Node::Parts::open_admin() {
 }
 
 void Node::Parts::make_runners() {
-  std::vector<Agent*> front{perimeter.get(), sequencer.get(), journal.get(), checkpoints.get()};
+  std::vector<Agent*> front{perimeters[0].get(), sequencer.get(), journal.get(), checkpoints.get()};
   if (!layout.own_threads)
     for (std::uint32_t i = 0; i < layout.executors; ++i) front.push_back(&execution->agent(i));
   const auto options = [this](std::string name) {
     const int cpu = config.pin ? static_cast<int>(runners.size()) : -1;
     return RunnerOptions{.name = std::move(name), .cpu = cpu, .spin_ns = layout.spin_ns};
   };
-  runners.push_back(std::make_unique<Runner>(options("perimeter"), clock, reactor.get(), front));
+  runners.push_back(std::make_unique<Runner>(options("perimeter"), clock, reactors[0].get(), front));
   runners[0]->set_on_stop([this] { close_journal(); });
+  for (std::uint32_t i = 1; i < config.perimeters; ++i)
+    runners.push_back(std::make_unique<Runner>(options(fmt::format("perimeter-{}", i)), clock, reactors[i].get(),
+                                               std::vector<Agent*>{perimeters[i].get()}));
   for (std::uint32_t i = 0; layout.own_threads && i < layout.executors; ++i)
     runners.push_back(std::make_unique<Runner>(options(fmt::format("executor-{}", i)), clock, nullptr,
                                                std::vector<Agent*>{&execution->agent(i)}));
@@ -249,7 +273,7 @@ void Node::Parts::make_runners() {
 /// On the perimeter's thread, which the disk's ring belongs to.
 void Node::Parts::close_journal() {
   if (journal->failed()) return;
-  if (const auto closed = writer->close(); !closed) close_error = closed.error();
+  if (const auto closed = writer->close([this] { reactors[0]->turn(); }); !closed) close_error = closed.error();
 }
 
 /// Once no thread runs: leaves the root of the very end, so that a replay has something to be compared with there.
@@ -265,52 +289,51 @@ Result<void> Node::Parts::close_hash_log() {
 
 void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
   BatchPool& pool = execution->pool();
+  const auto stopped = [&] { return std::ranges::all_of(perimeters, [](const auto& p) { return p->stopped(); }); };
   const auto drained = [&] {
     const std::uint64_t sealed = pool.sealed();
     return pool.executed_by_all() == sealed && pool.written().read() == sealed;
   };
-  while (clock.steady_ns() < deadline_ns && !journal->failed() && (!perimeter->stopped() || !drained()))
+  while (clock.steady_ns() < deadline_ns && !journal->failed() && (!stopped() || !drained()))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 std::vector<Sample> Node::Parts::samples() const {
   using Kind = Sample::Kind;
-  const PerimeterMetrics& front = perimeter->metrics();
   const BatchPool& pool = execution->pool();
-  const auto of = [](const Counter& counter) { return static_cast<double>(counter.value()); };
-  std::vector<Sample> all{
-      {Kind::gauge, "lockstep_connections", "Clients connected now.", of(front.connections), {}},
-      {Kind::counter, "lockstep_connections_total", "Clients that connected.", of(front.connections_total), {}},
-      {Kind::counter,
-       "lockstep_connections_refused_total",
-       "Clients beyond the limit.",
-       of(front.connections_refused_total),
-       {}},
-      {Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", of(front.cut_off_total), {}},
-      {Kind::counter, "lockstep_received_bytes_total", "From clients.", of(front.received_bytes_total), {}},
-      {Kind::counter, "lockstep_sent_bytes_total", "To clients.", of(front.sent_bytes_total), {}},
-      {Kind::counter, "lockstep_requests_total", "Requests stamped.", of(front.requests_total), {}},
-      {Kind::counter, "lockstep_queries_total", "Queries let in.", of(front.queries_total), {}},
-      {Kind::counter, "lockstep_answers_total", "Answers sent.", of(front.answers_total), {}},
-      {Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", of(front.orphans_total), {}},
-      {Kind::counter,
-       "lockstep_holds_total",
-       "Times a client was not read, as back-pressure.",
-       of(front.holds_total),
-       {}},
-      {Kind::gauge, "lockstep_batch_sealed", "Last batch sealed.", static_cast<double>(pool.sealed()), {}},
-      {Kind::gauge,
-       "lockstep_batch_executed",
-       "Last batch that all executors ran.",
-       static_cast<double>(pool.executed_by_all()),
-       {}},
+  std::vector<Sample> all;
+  const auto add = [&](Kind kind, const char* name, const char* help, const Counter PerimeterMetrics::* counter) {
+    double sum = 0;
+    for (const auto& perimeter : perimeters) sum += static_cast<double>((perimeter->metrics().*counter).value());
+    all.push_back({kind, name, help, sum, {}});
   };
-  for (std::size_t i = 0; i < wire::wire_error_count; ++i)
+  using M = PerimeterMetrics;
+  add(Kind::gauge, "lockstep_connections", "Clients connected now.", &M::connections);
+  add(Kind::counter, "lockstep_connections_total", "Clients that connected.", &M::connections_total);
+  add(Kind::counter, "lockstep_connections_refused_total", "Clients beyond the limit.", &M::connections_refused_total);
+  add(Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", &M::cut_off_total);
+  add(Kind::counter, "lockstep_received_bytes_total", "From clients.", &M::received_bytes_total);
+  add(Kind::counter, "lockstep_sent_bytes_total", "To clients.", &M::sent_bytes_total);
+  add(Kind::counter, "lockstep_requests_total", "Requests stamped.", &M::requests_total);
+  add(Kind::counter, "lockstep_queries_total", "Queries let in.", &M::queries_total);
+  add(Kind::counter, "lockstep_answers_total", "Answers sent.", &M::answers_total);
+  add(Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", &M::orphans_total);
+  add(Kind::counter, "lockstep_holds_total", "Times a client was not read, as back-pressure.", &M::holds_total);
+  all.push_back({Kind::gauge, "lockstep_batch_sealed", "Last batch sealed.", static_cast<double>(pool.sealed()), {}});
+  all.push_back({Kind::gauge,
+                 "lockstep_batch_executed",
+                 "Last batch that all executors ran.",
+                 static_cast<double>(pool.executed_by_all()),
+                 {}});
+  for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
+    double sum = 0;
+    for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
     all.push_back({Kind::counter,
                    "lockstep_refusals_total",
                    "Requests refused before the stamp, by reason.",
-                   of(front.errors_total[i]),
+                   sum,
                    {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
+  }
   return all;
 }
 
@@ -321,7 +344,8 @@ std::string Node::Parts::status() const {
                       {"replica", identity.replica_id},
                       {"incarnation", identity.incarnation},
                       {"durability", durability_name(config.durability)},
-                      {"io", reactor->backend()},
+                      {"io", reactors[0]->backend()},
+                      {"perimeters", config.perimeters},
                       {"executors", layout.executors},
                       {"threads", layout.own_threads ? "dedicated" : "one"},
                       {"listen", native.text()},
@@ -333,8 +357,14 @@ std::string Node::Parts::status() const {
   return page.dump();
 }
 
-Result<std::unique_ptr<Node>> Node::open(const Application& application, const NodeConfig& config, Clock& clock) {
-  auto parts = std::make_unique<Parts>(application, config, clock);
+Result<std::unique_ptr<Node>> Node::open(const Application& application, const resp::Application* resp,
+                                         const NodeConfig& config, Clock& clock, const ReactorFactory& make_reactor) {
+  auto parts = std::make_unique<Parts>(application, resp, config, clock);
+  for (std::uint32_t i = 0; i < config.perimeters; ++i) {
+    auto reactor = make_reactor();
+    if (!reactor) return std::unexpected(reactor.error());
+    parts->reactors.push_back(std::move(*reactor));
+  }
   if (auto opened = parts->open(); !opened) return std::unexpected(opened.error());
   return std::unique_ptr<Node>(new Node(std::move(parts)));
 }
@@ -346,6 +376,11 @@ Node::~Node() {
   parts_->admin.reset();  // its handlers read the other parts
 }
 
+int Node::turn() {
+  LOCKSTEP_ASSERT(!parts_->layout.own_threads, "a node is turned by its caller only when all agents share one thread");
+  return parts_->runners[0]->turn();
+}
+
 void Node::start() {
   parts_->started = true;
   for (auto& runner : parts_->runners) runner->start();
@@ -355,8 +390,8 @@ Result<void> Node::stop() {
   if (!std::exchange(parts_->started, false)) return {};
   const std::int64_t deadline_ns =
       parts_->clock.steady_ns() + std::int64_t{parts_->config.shutdown_timeout_ms} * 1'000'000;
-  parts_->perimeter->request_stop(deadline_ns - 500'000'000);
-  parts_->runners[0]->notify();
+  for (auto& perimeter : parts_->perimeters) perimeter->request_stop(deadline_ns - 500'000'000);
+  for (auto& runner : parts_->runners) runner->notify();
   parts_->wait_until_drained(deadline_ns);
   for (auto& runner : parts_->runners) runner->request_stop();
   for (auto& runner : parts_->runners) runner->join();
@@ -377,11 +412,11 @@ const io::Endpoint& Node::native_endpoint() const {
 const io::Endpoint& Node::resp_endpoint() const {
   return parts_->resp;
 }
-const io::Endpoint& Node::admin_endpoint() const {
-  return parts_->admin->endpoint();
+io::Endpoint Node::admin_endpoint() const {
+  return parts_->admin ? parts_->admin->endpoint() : io::Endpoint{};
 }
 std::string_view Node::io_backend() const {
-  return parts_->reactor->backend();
+  return parts_->reactors[0]->backend();
 }
 
 std::string Node::summary() const {
@@ -389,7 +424,7 @@ std::string Node::summary() const {
   return fmt::format("{}: {} batches, seq {}, chain {}; {} executors {}, durability {}, {}", parts_->config.data,
                      end.batch_index, end.seq, end.chain.short_hex(), parts_->layout.executors,
                      parts_->layout.own_threads ? "on threads of their own" : "on the perimeter's thread",
-                     durability_name(parts_->config.durability), parts_->reactor->backend());
+                     durability_name(parts_->config.durability), parts_->reactors[0]->backend());
 }
 
 }  // namespace lockstep

@@ -5,30 +5,43 @@
 /// threads that run them. open() ends with the node ready and its ports bound; start() lets its threads go; stop()
 /// drains what is in flight and makes it durable.
 ///
-/// open, start, stop and the destructor belong to one thread; failed() and the admin pages are for any.
+/// Clock and I/O are handed in: nothing in here knows whether they are real.
+///
+/// open, start, turn, stop and the destructor belong to one thread; failed() and the admin pages are for any.
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "lockstep/application.hpp"
+#include "lockstep/resp.hpp"
 #include "runtime/config.hpp"
-#include "runtime/io/network.hpp"
+#include "runtime/io/reactor.hpp"
 
 namespace lockstep {
+
+/// Makes one thread's I/O. Called in open(), once for each perimeter; the first also has the journal's disk.
+using ReactorFactory = std::function<Result<std::unique_ptr<io::Reactor>>()>;
 
 class Node {
  public:
   /// Recovers the data directory, executes its history, compares it with the roots recorded beside it
-  /// (ErrorCode::diverged when they differ), binds the ports. `application` and `clock` outlive the node.
-  [[nodiscard]] static Result<std::unique_ptr<Node>> open(const Application& application, const NodeConfig& config,
-                                                          Clock& clock);
+  /// (ErrorCode::diverged when they differ), binds the ports. `resp` null: the actors do not speak to Redis clients.
+  /// What is passed by reference or pointer outlives the node.
+  [[nodiscard]] static Result<std::unique_ptr<Node>> open(const Application& application, const resp::Application* resp,
+                                                          const NodeConfig& config, Clock& clock,
+                                                          const ReactorFactory& make_reactor);
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
+
+  /// One turn of every agent on the calling thread, instead of start(): how a simulator runs a node, with its own clock
+  /// and reactor. Needs the layout "one". Returns how much was done.
+  int turn();
 
   void start();
   /// Stops accepting, answers what is in flight, closes connections, makes everything durable. Bounded by
@@ -43,7 +56,8 @@ class Node {
   [[nodiscard]] const io::Endpoint& native_endpoint() const;
   /// Port 0 when RESP is not served.
   [[nodiscard]] const io::Endpoint& resp_endpoint() const;
-  [[nodiscard]] const io::Endpoint& admin_endpoint() const;
+  /// Port 0 when there is no admin address.
+  [[nodiscard]] io::Endpoint admin_endpoint() const;
   [[nodiscard]] std::string_view io_backend() const;
 
   /// One line for a log: what was recovered and how the threads are laid out.

@@ -24,6 +24,7 @@ enum class ConnectionId : std::uint64_t { none = 0 };
 struct Endpoint {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: the kernel chooses; listen() returns which
+  bool shared = false;     ///< listen() beside others of this process, which all ask so; the kernel spreads connections
   [[nodiscard]] std::string text() const { return host + ":" + std::to_string(port); }
 };
 

@@ -61,6 +61,7 @@ Result<ListeningSocket> open_listener(const Endpoint& at) {
   if (!listener.is_open()) return system_failure("listen", object, errno);
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (at.shared) ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   // Linux hands this option on to accepted sockets, which saves a system call for each.
   ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (const int error = bind_and_listen(listener.get(), address); error != 0)
@@ -70,7 +71,7 @@ Result<ListeningSocket> open_listener(const Endpoint& at) {
   socklen_t length = sizeof bound;
   if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0)
     return system_failure("listen", object, errno);
-  return ListeningSocket{std::move(listener), Endpoint{at.host, port_of(bound)}};
+  return ListeningSocket{std::move(listener), Endpoint{at.host, port_of(bound), at.shared}};
 }
 
 bool is_accept_retryable(int error) {

@@ -5,10 +5,11 @@
 /// `hash`, `doctor` for all. One place knows CLI11.
 
 #include "lockstep/application.hpp"
+#include "lockstep/run.hpp"
 
 namespace lockstep {
 
 /// Parses and runs. `application` null: a program without actors (the stand-alone tool). Returns the exit code.
-[[nodiscard]] int run_command_line(const Application* application, int argc, char** argv);
+[[nodiscard]] int run_command_line(const Application* application, const Program& program, int argc, char** argv);
 
 }  // namespace lockstep

@@ -11,8 +11,10 @@
 
 #include "base/error.hpp"
 #include "lockstep/application.hpp"
+#include "lockstep/run.hpp"
 #include "replay/exit_code.hpp"
 #include "runtime/config.hpp"
+#include "runtime/load/load.hpp"
 
 namespace lockstep {
 
@@ -20,11 +22,22 @@ namespace lockstep {
 ExitCode report(const Error& error);
 
 struct ServeOptions {
+  Program program;
   NodeConfig config;
   std::string ready_file;  ///< written when the node serves: its addresses as JSON
 };
 /// Runs until SIGTERM or SIGINT, or a fault.
 ExitCode serve_command(const Application& application, const ServeOptions& options);
+
+struct BenchOptions {
+  Program program;
+  std::string connect;    ///< HOST:PORT of the native protocol
+  LoadOptions load;       ///< address excepted
+  std::string hgrm_file;  ///< the latency distribution, for HdrHistogram's plotter; empty: none
+  bool json = false;
+};
+/// Drives a node with the program's own load.
+ExitCode bench_command(const BenchOptions& options);
 
 struct ReplayOptions {
   enum class Mode { run, until, verify };

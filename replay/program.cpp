@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-int run_program(const Application& application, int argc, char** argv) {
-  return run_command_line(&application, argc, argv);
+int run_program(const Application& application, const Program& program, int argc, char** argv) {
+  return run_command_line(&application, program, argc, argv);
 }
 
 }  // namespace lockstep

@@ -4,16 +4,26 @@
 /// run: makes a program of actor types. `int main(int argc, char** argv) { return lockstep::run<Bank>(argc, argv); }`
 /// has the subcommands serve, replay, journal, hash and doctor; `--help` tells of each.
 
+#include <cstdint>
+
 #include "lockstep/application.hpp"
+#include "lockstep/load_command.hpp"
+#include "lockstep/resp.hpp"
 
 namespace lockstep {
 
+/// What a program has beside its actors. What it points to must outlive run().
+struct Program {
+  const resp::Application* resp = nullptr;  ///< how its actors speak to Redis clients; null: they do not
+  void (*load)(std::uint64_t index, LoadCommand& command) = nullptr;  ///< what `bench` sends; null: no such subcommand
+};
+
 /// Parses the command line and runs what it names. Returns the exit code.
-[[nodiscard]] int run_program(const Application& application, int argc, char** argv);
+[[nodiscard]] int run_program(const Application& application, const Program& program, int argc, char** argv);
 
 template <class... Actors>
-[[nodiscard]] int run(int argc, char** argv) {
-  return run_program(application<Actors...>(), argc, argv);
+[[nodiscard]] int run(int argc, char** argv, const Program& program = {}) {
+  return run_program(application<Actors...>(), program, argc, argv);
 }
 
 }  // namespace lockstep

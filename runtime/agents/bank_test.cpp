@@ -86,7 +86,9 @@ class BankTest {
   [[nodiscard]] Replica& replica() { return replica_; }
 
  private:
-  static Genesis genesis() { return {.application = application<Bank>().digest(), .checkpoint_interval = 4}; }
+  static Genesis genesis() {
+    return {.application = application<Bank>().digest(), .checkpoint_interval = 4, .shard_memory_bytes = 1U << 30U};
+  }
   const ReplyFrame* next() {
     if (peeked_) replies_.release();
     const auto frame = replies_.peek();

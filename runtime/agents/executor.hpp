@@ -122,7 +122,7 @@ class Executor {
 
   // Rounds. Mail sent in round n waits in mail_[n mod 2] and is handled in round n + 1.
   std::uint64_t round_ = 0;
-  Mailbox mail_[2];
+  Mailbox mail_[2] = {Mailbox(options_.genesis), Mailbox(options_.genesis)};
   std::size_t next_mail_ = 0;
   bool sent_ = false;
   std::size_t next_marker_ = 0;

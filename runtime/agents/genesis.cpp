@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "control_generated.h"
 #include "lockstep/effects.hpp"
@@ -35,7 +35,7 @@ Result<void> validate(const Genesis& genesis) {
                static_cast<std::uint32_t>(WriteBarrier::min_log_bytes), 1U << 31U),
       in_range<std::uint64_t>("shard_effects", genesis.shard_effects, genesis.handler_effects, 1ULL << 32U),
       in_range<std::uint64_t>("shard_effect_bytes", genesis.shard_effect_bytes, genesis.handler_effect_bytes,
-                              1ULL << 40U),
+                              (1ULL << 40U) / std::max(genesis.shards, 1U)),
       in_range<std::uint64_t>("shard_memory_bytes", genesis.shard_memory_bytes, 1ULL << 20U, 1ULL << 46U),
       in_range<std::uint64_t>("shard_mail_bytes", genesis.shard_mail_bytes, 4096, 1ULL << 30U),
       in_range("reply_window", genesis.reply_window, 1U, 1U << 16U),
@@ -44,7 +44,9 @@ Result<void> validate(const Genesis& genesis) {
   for (const Result<void>& check : checks) {
     if (!check) return check;
   }
-  return {};
+  if (genesis.handler_write_bytes % 16 == 0) return {};
+  return fail(ErrorCode::usage, fmt::format("genesis: handler_write_bytes is {}, but must be a multiple of 16",
+                                            genesis.handler_write_bytes));
 }
 
 std::vector<std::byte> encode(const Genesis& genesis) {

@@ -5,7 +5,20 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/assert.hpp"
+#include "runtime/agents/host.hpp"
+
 namespace lockstep {
+namespace {
+
+constexpr std::size_t first_entries = 4096;
+
+/// No round has more mail than all shards may emit in a batch.
+std::size_t most_bytes(const Genesis& genesis) {
+  return genesis.shards * genesis.shard_effect_bytes;
+}
+
+}  // namespace
 
 MailRings::MailRings(std::uint32_t executors, std::size_t ring_bytes) : executors_(executors) {
   rings_.resize(std::size_t{executors} * executors);
@@ -16,8 +29,14 @@ MailRings::MailRings(std::uint32_t executors, std::size_t ring_bytes) : executor
   }
 }
 
+Mailbox::Mailbox(const Genesis& genesis)
+    : memory_(or_stop(Region::reserve(most_bytes(genesis), "mail of a round"))), frames_(memory_.bytes()) {
+  entries_.reserve(first_entries);
+}
+
 void Mailbox::add(std::uint32_t shard, std::span<const std::byte> frame) {
-  std::byte* const kept = take(frame.size());
+  std::byte* const kept = frames_.allocate_bytes(static_cast<std::uint32_t>(frame.size()));
+  LOCKSTEP_ASSERT(kept != nullptr, "the shards sent more in a round than their budgets allow");
   std::memcpy(kept, frame.data(), frame.size());
   const auto& effect = *reinterpret_cast<const EffectHeader*>(kept);
   entries_.push_back({shard, effect.cause_seq, effect.sender, effect.counter, &effect});
@@ -31,24 +50,7 @@ void Mailbox::sort() {
 
 void Mailbox::clear() {
   entries_.clear();
-  chunk_ = 0;
-  used_ = 0;
-}
-
-std::byte* Mailbox::take(std::size_t bytes) {
-  constexpr std::size_t alignment = 16;
-  const std::size_t size = (bytes + alignment - 1) & ~(alignment - 1);
-  while (chunk_ < chunks_.size() && chunks_[chunk_].size - used_ < size) {
-    ++chunk_;
-    used_ = 0;
-  }
-  if (chunk_ == chunks_.size()) {
-    const std::size_t fresh = std::max(size, chunk_bytes);
-    chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(fresh), fresh});
-  }
-  std::byte* const taken = chunks_[chunk_].bytes.get() + used_;
-  used_ += size;
-  return taken;
+  frames_.purge();
 }
 
 }  // namespace lockstep

@@ -17,6 +17,9 @@
 #include <vector>
 
 #include "lockstep/effects.hpp"
+#include "runtime/agents/genesis.hpp"
+#include "runtime/memory/region.hpp"
+#include "runtime/memory/tick_arena.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
 namespace lockstep {
@@ -63,6 +66,9 @@ class Mailbox {
     const EffectHeader* effect = nullptr;  ///< the payload lies behind it, 16-aligned
   };
 
+  /// Room for the mail of a round, as genesis bounds it; of which only what is used takes memory.
+  explicit Mailbox(const Genesis& genesis);
+
   /// `frame` is an effect; it is copied.
   void add(std::uint32_t shard, std::span<const std::byte> frame);
   /// Puts what was added into the order of handling.
@@ -72,17 +78,9 @@ class Mailbox {
   void clear();
 
  private:
-  static constexpr std::size_t chunk_bytes = 1U << 20U;
-  struct Chunk {
-    std::unique_ptr<std::byte[]> bytes;
-    std::size_t size = 0;
-  };
-  [[nodiscard]] std::byte* take(std::size_t bytes);
-
+  Region memory_;
+  TickArena frames_;
   std::vector<Entry> entries_;
-  std::vector<Chunk> chunks_;
-  std::size_t chunk_ = 0;  // the one in use
-  std::size_t used_ = 0;   // of it
 };
 
 /// The payload of an effect that lies in memory.

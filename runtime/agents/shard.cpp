@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/shard.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "base/assert.hpp"
+#include "runtime/agents/host.hpp"
 
 namespace lockstep {
 namespace {
@@ -23,33 +21,17 @@ std::uint64_t own_arena_bytes(const Genesis& genesis) {
   return 2 * std::uint64_t{mail_block_bytes(genesis.shard_mail_bytes)} + page_bytes;
 }
 
-std::byte* reserve(std::uint64_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  LOCKSTEP_ASSERT(memory != MAP_FAILED, "no address space for a shard");
-  return static_cast<std::byte*>(memory);
-}
-
 }  // namespace
-
-Shard::Image::Image(std::byte* memory, std::uint64_t capacity, WriteBarrier& barrier)
-    : page_marks((capacity / page_bytes + 63) / 64),
-      arena(memory, capacity, barrier, {page_marks.data(), &arena_mark, 1}) {}
 
 Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier)
     : number_(number),
       genesis_(genesis),
       barrier_(barrier),
-      memory_(reserve(own_arena_bytes(genesis) + genesis.shard_memory_bytes)),
+      memory_(or_stop(ShardMemory::make(own_arena_bytes(genesis) + genesis.shard_memory_bytes, barrier))),
       directory_(first_directory_slots) {
-  memory_used_ = 0;
-  images_.emplace_back(memory_, own_arena_bytes(genesis), barrier);
-  memory_used_ = own_arena_bytes(genesis);
-  static_cast<void>(images_[0].arena.allocate(sizeof(MailHeader)));
+  static_cast<void>(or_stop(memory_->create_arena(own_arena_bytes(genesis))));
+  static_cast<void>(own_arena().allocate(sizeof(MailHeader)));
   barrier_.commit();
-}
-
-Shard::~Shard() {
-  munmap(memory_, own_arena_bytes(genesis_) + genesis_.shard_memory_bytes);
 }
 
 Actor* Shard::find(const Address& address, std::uint64_t hash) const {
@@ -61,9 +43,9 @@ Actor* Shard::find(const Address& address, std::uint64_t hash) const {
 }
 
 Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType& type) {
-  if (type.arena_bytes > own_arena_bytes(genesis_) + genesis_.shard_memory_bytes - memory_used_) return nullptr;
-  Arena& arena = images_.emplace_back(memory_ + memory_used_, type.arena_bytes, barrier_).arena;
-  memory_used_ += type.arena_bytes;
+  const std::uint64_t actors_bytes = memory_->declared_bytes() - own_arena().capacity_bytes();
+  if (type.arena_bytes > genesis_.shard_memory_bytes - actors_bytes) return nullptr;
+  Arena& arena = memory_->arena(or_stop(memory_->create_arena(type.arena_bytes)));
   if (2 * (actors_.size() + 1) > directory_.size()) grow();
   Actor& actor = actors_.emplace_back(Actor{address, &type, &arena, nullptr, nullptr});
   insert({hash, &actor});
@@ -71,16 +53,12 @@ Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType
 }
 
 void Shard::undo_create(std::uint64_t hash) {
-  Actor* const last = &actors_.back();
   const std::size_t mask = directory_.size() - 1;
   std::size_t at = hash >> 32U & mask;
-  while (directory_[at].actor != last) at = (at + 1) & mask;
+  while (directory_[at].actor != &actors_.back()) at = (at + 1) & mask;
   directory_[at] = {};
-  Arena& arena = *last->arena;
-  std::memset(memory_ + memory_used_ - arena.capacity_bytes(), 0, arena.image().size());
-  memory_used_ -= arena.capacity_bytes();
   actors_.pop_back();
-  images_.pop_back();
+  memory_->undo_create();
 }
 
 EffectBudget& Shard::budget(std::uint64_t batch) {
@@ -92,14 +70,14 @@ EffectBudget& Shard::budget(std::uint64_t batch) {
 }
 
 Shard::MailHeader& Shard::mail() const {
-  return *reinterpret_cast<MailHeader*>(memory_ + sizeof(ArenaHeader));
+  return *reinterpret_cast<MailHeader*>(own_arena().at(Arena::first_block));
 }
 
 void Shard::carry(std::span<const Mailbox::Entry> entries) {
   std::uint64_t bytes = 0;
   for (const Mailbox::Entry& entry : entries) bytes += effect_bytes(entry.effect->length);
   if (bytes == 0) return;
-  Arena& arena = images_[0].arena;
+  Arena& arena = own_arena();
   const Link frames = arena.allocate(mail_block_bytes(bytes));
   std::byte* to = arena.at(frames);
   arena.before_write(to, bytes);
@@ -114,30 +92,15 @@ void Shard::carry(std::span<const Mailbox::Entry> entries) {
 
 std::span<const std::byte> Shard::carried() const {
   if (mail().bytes == 0) return {};
-  return {images_[0].arena.at(mail().frames), mail().bytes};
+  return {own_arena().at(mail().frames), mail().bytes};
 }
 
 void Shard::drop_carried() {
-  Arena& arena = images_[0].arena;
+  Arena& arena = own_arena();
   arena.free(mail().frames, mail_block_bytes(mail().bytes));
   arena.before_write(&mail(), sizeof(MailHeader));
   mail() = {};
   barrier_.commit();
-}
-
-Digest Shard::state_digest() {
-  Digest digest;
-  for (std::size_t i = 0; i < images_.size(); ++i) {
-    Image& image = images_[i];
-    if (image.arena_mark != 0) {
-      image.digest = xxh3_128(image.arena.image());
-      image.arena_mark = 0;
-      std::ranges::fill(image.page_marks, 0);
-    }
-    const Digest pair[2] = {digest, image.digest};
-    digest = xxh3_128(std::as_bytes(std::span(pair)));
-  }
-  return digest;
 }
 
 void Shard::insert(const Slot& slot) {

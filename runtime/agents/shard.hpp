@@ -5,7 +5,8 @@
 /// the directory of its actors, the effects hash, the budget of the batch, and the mail it carries into the next batch.
 /// The carried mail lies in an arena of the shard's own, hashed like an actor's.
 ///
-/// Belongs to one executor; one thread.
+/// Belongs to one executor; one thread. A shortage of the host (address space, memory) ends the process with a line
+/// that says so: it is never a trap (rule 8).
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "lockstep/effects.hpp"
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
+#include "runtime/memory/shard_memory.hpp"
 
 namespace lockstep {
 
@@ -37,7 +39,6 @@ class Shard {
  public:
   /// `barrier` is the executor's.
   Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier);
-  ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -62,8 +63,8 @@ class Shard {
   [[nodiscard]] std::span<const std::byte> carried() const;
   void drop_carried();
 
-  /// Digest of all that the shard holds.
-  [[nodiscard]] Digest state_digest();
+  /// Digest of all that the shard holds. Between steps only.
+  [[nodiscard]] Digest state_digest() { return memory_->digest(); }
 
  private:
   struct MailHeader {  // root of the shard's own arena
@@ -75,15 +76,8 @@ class Shard {
     std::uint64_t hash = 0;
     Actor* actor = nullptr;
   };
-  struct Image {
-    Image(std::byte* memory, std::uint64_t capacity, WriteBarrier& barrier);
-    std::vector<std::uint64_t> page_marks;
-    std::uint64_t arena_mark = 0;
-    Arena arena;
-    Digest digest;
-  };
 
-  [[nodiscard]] Image* make_image(std::uint64_t capacity);
+  [[nodiscard]] Arena& own_arena() const { return memory_->arena(0); }
   [[nodiscard]] MailHeader& mail() const;
   void insert(const Slot& slot);
   void grow();
@@ -94,9 +88,7 @@ class Shard {
   EffectBudget budget_;
   std::uint64_t budget_batch_ = 0;
 
-  std::byte* memory_;
-  std::uint64_t memory_used_ = 0;
-  std::deque<Image> images_;  // [0] is the shard's own
+  std::unique_ptr<ShardMemory> memory_;  // arena 0 is the shard's own, 1 + i that of actors_[i]
   std::deque<Actor> actors_;
   std::vector<Slot> directory_;  // open addressing, a power of two
 };

@@ -20,9 +20,13 @@ namespace {
 constexpr std::size_t ring_bytes = std::size_t{2} << 20U;
 constexpr std::uint32_t replay_executors = 3;
 constexpr std::uint64_t client_session = 1;
+constexpr std::uint64_t shard_memory_bytes = 1ULL << 30U;  // of address space, several times 64
 
 Genesis genesis_of(const Application& application, const TestKitOptions& options) {
-  return {.application = application.digest(), .cluster_seed = options.seed, .checkpoint_interval = 16};
+  return {.application = application.digest(),
+          .cluster_seed = options.seed,
+          .checkpoint_interval = 16,
+          .shard_memory_bytes = shard_memory_bytes};
 }
 
 std::int64_t ns_of(Time time) {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts operator new while an executor runs a million messages: there is none. (The C++ runtime takes an exception's
+// memory from malloc; a trap is no hot path.)
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "lockstep/actor.hpp"
+#include "runtime/agents/executor.hpp"
+#include "runtime/agents/memory_history.hpp"
+#include "test_messages_generated.h"
+
+namespace {
+
+std::atomic<std::uint64_t> allocations{0};
+
+void* counted(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void* counted(std::size_t bytes, std::align_val_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const auto unit = static_cast<std::size_t>(alignment);
+  void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, alignment);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace lockstep {
+namespace {
+
+using namespace testing;
+
+/// Replies, sends, sets timers, now and then traps.
+struct Busy {
+  static constexpr auto name = "busy";
+  static constexpr std::uint64_t arena_bytes = 65536;
+  using Receives = lockstep::Receives<Deposit, Pass, Alarm>;
+  using Sends = lockstep::Sends<Pass>;
+
+  std::int64_t total = 0;
+  TimerId timer = TimerId::none;
+
+  void on(const Deposit& m, Context& cx) {
+    total += m.amount();
+    cx.reply<Balance>(m.account(), total);
+    if (m.account() % 4 == 0) cx.send<Pass>(ref<Busy>(m.account() / 4), 0U, m.account(), 0U);
+    if (m.account() % 64 == 1) {
+      cx.cancel(timer);
+      timer = cx.after<Alarm>(std::chrono::hours(1), m.account());
+    }
+    if (m.account() % 256 == 255) static_cast<void>(Arena::current().allocate(1U << 20U));
+  }
+  void on(const Pass& m, Context& cx) { cx.reply<Done>(m.hops(), m.a(), m.b()); }
+  void on(const Alarm&, Context&) {}
+};
+
+TEST_CASE("an executor allocates nothing while it runs a million messages") {
+  constexpr std::uint64_t per_batch = 1000;
+  constexpr std::uint64_t batches = 50;
+  constexpr std::uint64_t messages = 1'000'000;
+  const Genesis genesis{
+      .application = application<Busy>().digest(), .checkpoint_interval = 1024, .shard_memory_bytes = 1U << 30U};
+  MemoryHistory history(genesis, 0, 0);
+  MessageBuilder builder(4096);
+  for (std::uint64_t i = 0; i < batches * per_batch; ++i) {
+    history.add({.target = ref<Busy>(i % 100).address(), .message_type = message_id<Deposit>, .session = 1},
+                builder.encode<Deposit>(i, 1), 0);
+    if (i % per_batch == per_batch - 1) history.seal(0);
+  }
+  ByteRing replies(1U << 20U);
+  CheckpointBoard board(genesis.shards, 1, genesis_digest(genesis));
+  Executor executor({.application = &application<Busy>(), .genesis = genesis, .replies = {&replies}, .board = &board});
+  std::uint64_t while_running = 0;
+  const auto run = [&](std::size_t i) {
+    bool done = false;
+    while (!done) {
+      const std::uint64_t before = allocations.load(std::memory_order_relaxed);
+      done = executor.step(history.batch(i));
+      while_running += allocations.load(std::memory_order_relaxed) - before;
+      while (!replies.peek().empty()) replies.release();
+    }
+    while (board.poll()) continue;
+  };
+  for (std::size_t i = 0; i < history.size(); ++i) run(i);  // takes what it needs for good
+  while_running = 0;
+  const std::uint64_t before = executor.handlers_run();
+  while (executor.handlers_run() - before < messages) {
+    for (std::size_t i = 1; i < history.size(); ++i) run(i);
+  }
+  CHECK(while_running == 0);
+  CHECK(executor.traps() > 0);
+}
+
+}  // namespace
+}  // namespace lockstep

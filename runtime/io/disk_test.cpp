@@ -145,6 +145,36 @@ TEST_CASE("a write that the file size limit cuts is reported short, and one beyo
   std::signal(SIGXFSZ, SIG_DFL);
 }
 
+TEST_CASE("a file closed with a write under way is closed after it, and its number is not given to another meanwhile") {
+  on_each_backend([](Backend backend) {
+    const Directory directory;
+    const std::size_t descriptors = open_descriptors();
+    {
+      const auto reactor = reactor_of(backend);
+      Disk& disk = reactor->disk();
+      auto file = disk.open(directory.path + "/first", OpenMode::create_direct);
+      REQUIRE(file);
+      const auto page = std::make_unique<Page>();
+      std::memset(page.get(), 0x5A, sizeof(Page));
+      const iovec piece{page.get(), sizeof(Page)};
+      disk.submit_write(*file, 0, {&piece, 1}, 1);
+      disk.submit_sync(*file, 2);
+      disk.close(*file);
+      auto other = disk.open(directory.path + "/second", OpenMode::create_direct);
+      REQUIRE(other);
+      CHECK(*other != *file);
+      const auto results = results_of(*reactor, 2);
+      CHECK(results.at(1) == sizeof(Page));
+      CHECK(results.at(2) == 0);
+      CHECK(disk.size(*other).value() == 0);
+      CHECK(!disk.size(*file));
+      disk.close(*other);
+      CHECK(content_of(disk, directory.path + "/first").size() == sizeof(Page));
+    }
+    CHECK(open_descriptors() == descriptors);
+  });
+}
+
 TEST_CASE("an operation on a file that is not open completes with EBADF") {
   on_each_backend([](Backend backend) {
     const auto reactor = reactor_of(backend);

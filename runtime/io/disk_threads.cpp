@@ -3,13 +3,37 @@
 
 #include <pthread.h>
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/log.hpp"
+#include "runtime/io/posix_files.hpp"
 #include "runtime/io/system_error.hpp"
 
 namespace lockstep::io {
+namespace {
+
+/// What background work sees: nothing that the owner of the real Disk touches.
+class BlockingDisk final : public PosixFiles {
+ public:
+  void close(FileId file) override { ::close(static_cast<int>(file)); }
+  void submit_write(FileId, std::uint64_t, std::span<const iovec>, std::uint64_t) override { refuse(); }
+  void submit_sync(FileId, std::uint64_t) override { refuse(); }
+  void submit_background(std::function<Result<void>(Disk&)>, std::uint64_t) override { refuse(); }
+  std::span<const DiskCompletion> poll() override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() {
+    LOCKSTEP_ASSERT(false, "background work uses a Disk's blocking calls only");
+    std::abort();
+  }
+};
+
+}  // namespace
 
 DiskThreads::DiskThreads(std::string name, unsigned threads, std::function<void()> notify)
     : name_(std::move(name)), thread_count_(threads), notify_(std::move(notify)) {}
@@ -67,7 +91,8 @@ void DiskThreads::run(const std::stop_token& stop) {
   }
 }
 
-std::int64_t run_background(const std::function<Result<void>(Disk&)>& work, Disk& disk) {
+std::int64_t run_background(const std::function<Result<void>(Disk&)>& work) {
+  BlockingDisk disk;
   const Result<void> done = work(disk);
   if (done) return 0;
   log(LogLevel::error, "disk", "{}", done.error().message);

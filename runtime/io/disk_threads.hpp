@@ -52,7 +52,8 @@ class DiskThreads {
   std::vector<std::jthread> threads_;
 };
 
-/// Runs background work with `disk`; returns 0 or -errno, and logs the error whose text the number cannot carry.
-[[nodiscard]] std::int64_t run_background(const std::function<Result<void>(Disk&)>& work, Disk& disk);
+/// Runs background work with a Disk that has blocking calls only; returns 0 or -errno, and logs the error whose text
+/// the number cannot carry.
+[[nodiscard]] std::int64_t run_background(const std::function<Result<void>(Disk&)>& work);
 
 }  // namespace lockstep::io

@@ -10,24 +10,30 @@ EpollDisk::EpollDisk(const std::function<void()>& notify)
     : writers_("lockstep-write", 2, notify), background_("lockstep-disk", 1, notify) {}
 
 void EpollDisk::submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) {
-  auto write = [fd = static_cast<int>(file), offset, list = std::vector(pieces.begin(), pieces.end())] {
+  const std::uint32_t slot = operations_.begin(file, pieces, token);
+  auto write = [fd = static_cast<int>(file), offset, list = operations_.pieces(slot)] {
     const ssize_t put = ::pwritev(fd, list.data(), static_cast<int>(list.size()), static_cast<off_t>(offset));
     return put < 0 ? std::int64_t{-errno} : std::int64_t{put};
   };
-  writers_.submit(std::move(write), token);
+  writers_.submit(write, slot);
 }
 
 void EpollDisk::submit_sync(FileId file, std::uint64_t token) {
+  const std::uint32_t slot = operations_.begin(file, {}, token);
   auto sync = [fd = static_cast<int>(file)] { return ::fdatasync(fd) == 0 ? std::int64_t{0} : std::int64_t{-errno}; };
-  writers_.submit(std::move(sync), token);
+  writers_.submit(sync, slot);
 }
 
 void EpollDisk::submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) {
-  background_.submit([this, task = std::move(work)] { return run_background(task, *this); }, token);
+  background_.submit([task = std::move(work)] { return run_background(task); }, token);
 }
 
 std::size_t EpollDisk::gather() {
-  writers_.collect(gathered_);
+  if (writers_.collect(finished_)) {
+    for (const DiskCompletion& finished : finished_)
+      gathered_.push_back(operations_.end(static_cast<std::uint32_t>(finished.token), finished.result));
+    finished_.clear();
+  }
   background_.collect(gathered_);
   return gathered_.size();
 }

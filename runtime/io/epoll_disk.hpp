@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
 #include "runtime/io/posix_files.hpp"
 
@@ -16,6 +17,7 @@ class EpollDisk final : public PosixFiles {
   /// `notify` ends the owner's sleep; it is called on a helper thread after each completion.
   explicit EpollDisk(const std::function<void()>& notify);
 
+  void close(FileId file) override { operations_.close(file); }
   void submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) override;
   void submit_sync(FileId file, std::uint64_t token) override;
   void submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) override;
@@ -26,6 +28,8 @@ class EpollDisk final : public PosixFiles {
   std::size_t gather();
 
  private:
+  DiskOperations operations_;
+  std::vector<DiskCompletion> finished_;  ///< of the writers; their tokens are slots
   std::vector<DiskCompletion> gathered_;
   std::vector<DiskCompletion> handed_out_;
   DiskThreads writers_;

@@ -79,10 +79,6 @@ Result<FileId> PosixFiles::open(const std::string& path, OpenMode mode) {
   return FileId{fd};
 }
 
-void PosixFiles::close(FileId file) {
-  ::close(descriptor_of(file));
-}
-
 Result<std::uint64_t> PosixFiles::size(FileId file) {
   struct stat status{};
   if (::fstat(descriptor_of(file), &status) != 0) return failure("fstat", file);

@@ -2,8 +2,8 @@
 #pragma once
 
 /// PosixFiles: the blocking half of Disk, by plain system calls. A FileId is the descriptor itself and nothing else is
-/// kept, so these calls may run on any thread, the background thread of a Disk among them; two threads must not use one
-/// file at a time. The submitted half is left to the class that derives from it.
+/// kept, so these calls may run on any thread; two threads must not use one file at a time. The submitted half, and
+/// closing, which has to wait for it, are left to the class that derives from it.
 
 #include "journal/disk.hpp"
 
@@ -12,7 +12,6 @@ namespace lockstep::io {
 class PosixFiles : public Disk {
  public:
   Result<FileId> open(const std::string& path, OpenMode mode) override;
-  void close(FileId file) override;
   Result<std::uint64_t> size(FileId file) override;
   Result<std::size_t> read(FileId file, std::uint64_t offset, std::span<std::byte> into) override;
   Result<void> write(FileId file, std::uint64_t offset, std::span<const std::byte> bytes) override;

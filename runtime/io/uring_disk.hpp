@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
 #include "runtime/io/posix_files.hpp"
 #include "runtime/io/ring.hpp"
@@ -19,6 +20,7 @@ class UringDisk final : public PosixFiles {
   /// `notify` ends the owner's sleep; it is called on the helper thread after each background completion.
   UringDisk(Ring& ring, const std::function<void()>& notify);
 
+  void close(FileId file) override { operations_.close(file); }
   void submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) override;
   void submit_sync(FileId file, std::uint64_t token) override;
   void submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) override;
@@ -29,21 +31,11 @@ class UringDisk final : public PosixFiles {
   /// Collects what the helper thread has finished; returns how many completions wait for poll().
   std::size_t gather();
   /// Writes and syncs the kernel still works on.
-  [[nodiscard]] std::uint32_t in_flight() const { return in_flight_; }
+  [[nodiscard]] std::uint32_t in_flight() const { return operations_.in_flight(); }
 
  private:
-  struct Operation {
-    std::uint64_t token = 0;
-    std::uint32_t generation = 0;
-    std::vector<iovec> pieces;  ///< the kernel reads them after submit_write() has returned
-  };
-
-  std::uint32_t take_slot(std::uint64_t token);
-
   Ring& ring_;
-  std::vector<Operation> operations_;
-  std::vector<std::uint32_t> free_;
-  std::uint32_t in_flight_ = 0;
+  DiskOperations operations_;
   std::vector<DiskCompletion> gathered_;
   std::vector<DiskCompletion> handed_out_;
   DiskThreads background_;

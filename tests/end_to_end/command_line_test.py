@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator meets on the command line: exit codes, JSON, refusals that name the object and the remedy.
+usage: command_line_test.py BANK KV LOCKSTEP"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from node import Node, Redis, run
+
+bank, kv, lockstep = sys.argv[1:]
+
+
+def refused(status, words, *command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}\n{done.stdout}"
+    for word in words:
+        assert word in done.stdout, f"{command}: no '{word}' in\n{done.stdout}"
+
+
+def load(node, requests=20000, *more):
+    out = run(bank, "bench", "--connect", node.addresses["listen"], "--requests", str(requests), "--json", *more)
+    report = json.loads(out)
+    assert report["answered"] == requests and report["lost"] == 0, report
+
+
+def page(node, path):
+    with urllib.request.urlopen(f"http://{node.addresses['admin']}{path}", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def usage_and_help():
+    for program in (bank, kv, lockstep):
+        assert "Exit status" in run(program, "--help")
+    for words in (["serve"], ["replay", "verify"], ["journal", "dump"], ["hash", "compare"], ["doctor"], ["bench"]):
+        run(bank, *words, "--help")
+    refused(2, ["required"], bank, "replay", "verify")
+    refused(2, ["--data"], bank, "serve")
+    refused(2, ["fsync", "write", "none"], bank, "serve", "--data", "x", "--durability", "maybe")
+    refused(2, ["HOST:PORT"], bank, "serve", "--data", work + "/never", "--listen", "nonsense")
+    refused(2, ["Redis"], bank, "serve", "--data", work + "/never2", "--resp", "127.0.0.1:0")
+    assert "durability" in run(bank, "serve", "--data", "x", "--dump-config")
+
+
+def config_file():
+    path = work + "/node.toml"
+    with open(path, "w") as file:
+        file.write(run(bank, "serve", "--data", work + "/configured", "--durability", "write", "--executors", "2",
+                       "--dump-config"))
+    assert 'durability = "write"' in run(bank, "serve", "--config", path, "--dump-config")
+    assert 'durability = "none"' in run(bank, "serve", "--config", path, "--durability", "none", "--dump-config")
+    with open(path, "a") as file:
+        file.write("\n[node2]\n")
+    refused(2, [path, "node2", "--dump-config"], bank, "serve", "--config", path)
+
+
+def live_pages_and_compare():
+    first, copy = work + "/first", work + "/copy"
+    with Node(bank, first) as node:
+        load(node)
+        # A node that serves is held against others while it does; its journal may be read meanwhile.
+        info = json.loads(run(lockstep, "journal", "info", first, "--json"))
+        assert info["last_seq"] > 0 and info["sound"], info
+        run(lockstep, "journal", "dump", first, "--limit", "5", "--json")
+        refused(7, ["lock", first], bank, "serve", "--data", first, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+        assert json.loads(page(node, "/status"))["durability"] == "fsync"
+        metrics = page(node, "/metrics")
+        assert "lockstep_requests_total 20000" in metrics, metrics
+        node.stop()
+    shutil.copytree(first, copy)
+    run(lockstep, "hash", "compare", first, copy)
+    with Node(bank, first) as node, Node(bank, copy) as other:
+        verdict = json.loads(run(lockstep, "hash", "compare", node.addresses["admin"], other.addresses["admin"], copy,
+                                 "--json"))
+        assert verdict["verdict"] == "equal" and verdict["batch"] > 0, verdict
+        refused(5, ["INCOMPLETE", "127.0.0.1:1"], lockstep, "hash", "compare", node.addresses["admin"], "127.0.0.1:1")
+        # From here on their histories part.
+        load(node, 3000)
+        load(other, 3000, "--connections", "3")
+        refused(1, ["DIVERGED"], lockstep, "hash", "compare", node.addresses["admin"], other.addresses["admin"])
+        node.stop()
+        other.stop()
+
+
+def replay_and_dump():
+    first = work + "/first"
+    verified = json.loads(run(bank, "replay", "verify", "--data", first, "--json"))
+    assert verified["verdict"] == "equal" and verified["compared"] > 0, verified
+    until = json.loads(run(bank, "replay", "until", "500", "--data", first, "--json"))
+    assert 0 < until["seq"] < 500, until
+    refused(4, ["other actors"], kv, "replay", "run", "--data", first)
+    refused(4, ["other actors"], kv, "serve", "--data", first, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    lines = run(lockstep, "journal", "dump", first, "2..12", "--json").splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == list(range(2, 12))
+    assert all(json.loads(line)["type"].startswith("bank.") for line in lines)
+    only = run(lockstep, "journal", "dump", first, "--type", "Transfer", "--limit", "3", "--json").splitlines()
+    assert [json.loads(line)["type"] for line in only] == ["bank.Transfer"] * 3
+    refused(2, ["A..B"], lockstep, "journal", "dump", first, "9..3x")
+    run(lockstep, "journal", "verify", first)
+
+
+def a_missing_record_is_incomplete():
+    unrecorded = work + "/unrecorded"
+    shutil.copytree(work + "/first", unrecorded)
+    os.truncate(unrecorded + "/hashlog", 128)
+    refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
+
+
+def a_wrong_record_is_a_divergence():
+    """Roots that another history left behind: the node must not start on them, a replay must say where they part."""
+    mixed = work + "/mixed"
+    shutil.copytree(work + "/copy", mixed)
+    shutil.copyfile(work + "/first/hashlog", mixed + "/hashlog")
+    refused(1, ["differ"], bank, "replay", "verify", "--data", mixed)
+    refused(1, ["differ"], bank, "serve", "--data", mixed, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+
+
+def damage_is_refused():
+    damaged = work + "/damaged"
+    shutil.copytree(work + "/first", damaged)
+    segment = sorted(name for name in os.listdir(damaged) if name.endswith(".jnl"))[0]
+    with open(f"{damaged}/{segment}", "r+b") as file:
+        file.seek(3 * 4096 + 300)
+        byte = file.read(1)
+        file.seek(3 * 4096 + 300)
+        file.write(bytes([byte[0] ^ 1]))
+    refused(3, [segment, "DAMAGED"], lockstep, "journal", "verify", damaged)
+    refused(3, [segment], bank, "serve", "--data", damaged, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    refused(3, [segment], bank, "replay", "run", "--data", damaged)
+
+
+def nothing_there():
+    refused(7, ["/nonexistent"], lockstep, "journal", "info", "/nonexistent/journal")
+    refused(5, ["/nonexistent"], lockstep, "hash", "compare", "/nonexistent/journal")
+
+
+def several_perimeters():
+    data = work + "/perimeters"
+    with Node(kv, data, "--resp", "127.0.0.1:0", "--perimeters", "3", "--executors", "2") as node:
+        clients = [Redis(node.port("resp")) for _ in range(24)]
+        for turn in range(50):
+            for number, client in enumerate(clients):
+                client.send(Redis.encode("INCR", "all") + Redis.encode("INCR", f"own{number}"))
+            for client in clients:
+                client.read()
+                assert client.read() == turn + 1
+        assert clients[0].ask("GET", "all") == str(50 * len(clients)).encode()
+        node.stop()
+    run(kv, "replay", "verify", "--data", data)
+
+
+def idles_quietly():
+    with Node(bank, work + "/idle") as node:
+        time.sleep(0.3)
+        before = cpu_ticks(node)
+        time.sleep(1.0)
+        used = cpu_ticks(node) - before
+        assert used <= 5, f"an idle node used {used} ticks of 10 ms in a second"
+        node.stop()
+
+
+def cpu_ticks(node):
+    with open(f"/proc/{node.process.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def doctor():
+    report = json.loads(run(lockstep, "doctor", "--json"))
+    assert any("io_uring" in row["feature"] or "ring" in row["feature"] for row in report["features"]), report
+    assert "feature" in run(lockstep, "doctor")
+
+
+with tempfile.TemporaryDirectory() as work:
+    for scene in (usage_and_help, config_file, live_pages_and_compare, replay_and_dump, a_missing_record_is_incomplete,
+                  a_wrong_record_is_a_divergence, damage_is_refused, nothing_there, several_perimeters, idles_quietly,
+                  doctor):
+        started = time.monotonic()
+        scene()
+        print(f"{scene.__name__}: ok ({time.monotonic() - started:.1f} s)", flush=True)

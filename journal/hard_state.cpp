@@ -72,6 +72,17 @@ Result<HardState> read_hard_state(Disk& disk, FileId file, const std::string& pa
                           path, first.sequence, second.sequence));
 }
 
+Result<HardState> look_at_hard_state(Disk& disk, const std::string& directory) {
+  const std::string path = directory + "/" + hard_state_name;
+  auto file = disk.open(path, OpenMode::read);
+  if (!file) return fail(file.error().code, fmt::format("{} holds no journal: {}", directory, file.error().message));
+  auto state = read_hard_state(disk, *file, path);
+  // Two copies read around a store may seem to contradict each other; once more, they will not.
+  if (!state && state.error().code == ErrorCode::corrupt) state = read_hard_state(disk, *file, path);
+  disk.close(*file);
+  return state;
+}
+
 HardStateFile::HardStateFile(HardStateFile&& other) noexcept
     : disk_(other.disk_),
       file_(std::exchange(other.file_, FileId::none)),

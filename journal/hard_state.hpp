@@ -107,6 +107,9 @@ class HardStateFile {
 
 inline constexpr const char* hard_state_name = "hardstate";
 
+/// The hard state of a directory, for those who only look; also while its node stores another.
+[[nodiscard]] Result<HardState> look_at_hard_state(Disk& disk, const std::string& directory);
+
 /// Reads and judges both copies. Refuses: another size, both copies bad, two different states of one sequence, copies
 /// more than one sequence apart (corrupt); a newer version (incompatible).
 [[nodiscard]] Result<HardState> read_hard_state(Disk& disk, FileId file, const std::string& path);

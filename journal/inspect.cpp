@@ -22,7 +22,6 @@ class Inspection {
 
  private:
   [[nodiscard]] std::string path_of(std::uint64_t id) const { return directory_ + "/" + segment_name(id); }
-  Result<void> read_hard_state_file();
   Result<void> list_segments();
   Result<void> scan(std::size_t at);
   Result<void> scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context);
@@ -40,17 +39,6 @@ class Inspection {
   std::optional<HistoryPosition> before_;
   bool undamaged_ = true;
 };
-
-Result<void> Inspection::read_hard_state_file() {
-  const std::string path = directory_ + "/" + hard_state_name;
-  auto file = disk_.open(path, OpenMode::read);
-  if (!file) return fail(file.error().code, fmt::format("{} holds no journal: {}", directory_, file.error().message));
-  auto state = read_hard_state(disk_, *file, path);
-  disk_.close(*file);
-  if (!state) return std::unexpected(state.error());
-  info_.hard_state = *state;
-  return {};
-}
 
 Result<void> Inspection::list_segments() {
   auto files = list_journal(disk_, directory_);
@@ -136,7 +124,9 @@ Result<void> Inspection::scan(std::size_t at) {
 }
 
 Result<JournalInfo> Inspection::run() {
-  if (auto read = read_hard_state_file(); !read) return std::unexpected(read.error());
+  auto hard_state = look_at_hard_state(disk_, directory_);
+  if (!hard_state) return std::unexpected(hard_state.error());
+  info_.hard_state = *hard_state;
   if (auto listed = list_segments(); !listed) return std::unexpected(listed.error());
   if (info_.hard_state.oldest_segment_id == 1) before_ = HistoryPosition{};
   for (std::size_t i = 0; i < ids_.size(); ++i)

@@ -12,37 +12,41 @@
 namespace lockstep {
 
 Result<JournalReader> JournalReader::open(Disk& disk, const std::string& directory, std::uint64_t from_index) {
-  const std::string path = directory + "/" + hard_state_name;
-  auto file = disk.open(path, OpenMode::read);
-  if (!file) return fail(file.error().code, fmt::format("{} holds no journal: {}", directory, file.error().message));
-  auto hard_state = read_hard_state(disk, *file, path);
-  disk.close(*file);
+  auto hard_state = look_at_hard_state(disk, directory);
   if (!hard_state) return std::unexpected(hard_state.error());
   JournalReader reader(disk, directory, *hard_state, from_index);
   if (auto found = reader.find_start(); !found) return std::unexpected(found.error());
   return reader;
 }
 
+Result<std::optional<std::uint64_t>> JournalReader::first_index_of(std::uint64_t id) {
+  if (auto opened = segment_.open(directory_ + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
+  if (segment_.header_defect()) return std::nullopt;
+  const BlockExamination first = segment_.examine();
+  if (first.verdict != BlockVerdict::valid) return std::nullopt;
+  return position_before(*first.header).index + 1;
+}
+
 Result<void> JournalReader::find_start() {
   auto files = list_journal(*disk_, directory_);
   if (!files) return std::unexpected(files.error());
-  std::uint64_t first_index = 1;
-  std::uint64_t start = hard_state_.oldest_segment_id;
-  for (const std::uint64_t id : files->segments) {
-    if (id < hard_state_.oldest_segment_id) continue;
-    BlockStream segment(*disk_);
-    if (auto opened = segment.open(directory_ + "/" + segment_name(id)); !opened) return opened;
-    if (segment.header_defect()) break;
-    const BlockExamination first = segment.examine();
-    if (first.verdict != BlockVerdict::valid) break;
-    const std::uint64_t first_here = position_before(*first.header).index + 1;
-    if (id == hard_state_.oldest_segment_id) first_index = first_here;
-    if (first_here > from_index_) break;
-    start = id;
+  std::erase_if(files->segments, [&](std::uint64_t id) { return id < hard_state_.oldest_segment_id; });
+  std::size_t low = 0;  // the last segment that begins at or before from_index_ is in [low, high)
+  for (std::size_t high = files->segments.size(); high - low > 1;) {
+    const std::size_t middle = low + (high - low) / 2;
+    const auto first = first_index_of(files->segments[middle]);
+    if (!first) return std::unexpected(first.error());
+    (*first && **first <= from_index_ ? low : high) = middle;
   }
-  if (from_index_ < first_index)
-    return fail(ErrorCode::usage,
-                fmt::format("{} begins at batch {}: what is before it was pruned", directory_, first_index));
+  const std::uint64_t start = files->segments.empty() ? hard_state_.oldest_segment_id : files->segments[low];
+  if (start > 1 && low == 0 && !files->segments.empty()) {
+    const auto first = first_index_of(start);
+    if (!first) return std::unexpected(first.error());
+    if (*first && from_index_ < **first)
+      return fail(ErrorCode::usage,
+                  fmt::format("{} begins at batch {}: what is before it was pruned", directory_, **first));
+  }
+  segment_ = BlockStream(*disk_);
   position_known_ = start == 1;
   segment_id_ = start - 1;
   return {};
@@ -54,7 +58,10 @@ Result<bool> JournalReader::open_segment(std::uint64_t id) {
   if (auto opened = segment_.open(path); !opened) {
     auto files = list_journal(*disk_, directory_);
     if (!files) return std::unexpected(files.error());
-    const bool expected = id <= hard_state_.newest_segment_id ||
+    // Read again: a restart takes back the segments that were made ahead.
+    auto hard_state = look_at_hard_state(*disk_, directory_);
+    if (!hard_state) return std::unexpected(hard_state.error());
+    const bool expected = id <= hard_state->newest_segment_id ||
                           std::ranges::any_of(files->segments, [&](std::uint64_t other) { return other >= id; });
     if (expected) return fail(ErrorCode::corrupt, fmt::format("{} is missing: {}", path, opened.error().message));
     return false;

@@ -48,6 +48,8 @@ class JournalReader {
         segment_(disk) {}
 
   [[nodiscard]] Result<void> find_start();
+  /// The first batch of a segment; nothing when its first block does not tell.
+  [[nodiscard]] Result<std::optional<std::uint64_t>> first_index_of(std::uint64_t id);
   [[nodiscard]] Result<bool> open_segment(std::uint64_t id);
   [[nodiscard]] Result<bool> next_segment();
   [[nodiscard]] Result<bool> at_end(const BlockExamination& bad);

@@ -238,8 +238,6 @@ TEST_CASE("lengths that cannot be are refused before they are used, even with a 
       CHECK(journal.refusal() == ErrorCode::corrupt);
     }
     Journal journal(8);
-    auto header =
-        journal.disk.bytes(segment_path(1)).subspan(journal.blocks(1)[2] + offsetof(BlockHeader, header_bytes));
     journal.disk.overwrite(segment_path(1), journal.blocks(1)[2] + offsetof(BlockHeader, header_bytes),
                            std::as_bytes(std::span(&length, 1)));
     CHECK(journal.refusal() == ErrorCode::corrupt);
@@ -329,15 +327,20 @@ TEST_CASE("files of other names are left alone, and half-made ones are cleared a
   CHECK_FALSE(files.contains("seg-0000000000000009.jnl.tmp"));
 }
 
-TEST_CASE("a full disk does not keep a node from starting, only from taking input") {
+TEST_CASE("a full disk does not keep a node from starting, only from taking input, until there is space") {
   Journal journal(30);
-  auto recovered = journal.start();
-  REQUIRE(recovered);
-  CHECK(read_and_compare(journal.disk, directory, journal.history).value() == 30);
   journal.disk.set_free_bytes(0);
-  const auto writer = JournalWriter::open(journal.disk, std::move(*recovered), small_journal, {});
-  REQUIRE_FALSE(writer);
-  CHECK(writer.error().code == ErrorCode::full);
+  auto run = JournalRun::start(journal.disk, directory, journal.history, 2);
+  REQUIRE_MESSAGE(run, run.error().message);
+  CHECK(read_and_compare(journal.disk, directory, journal.history).value() == 30);
+  CHECK_FALSE((*run)->append_random());
+  CHECK_FALSE((*run)->writer().failure());
+  REQUIRE((*run)->writer().out_of_space());
+  journal.disk.set_free_bytes(UINT64_MAX);
+  (*run)->advance(small_journal.space_retry_ns);
+  REQUIRE((*run)->append_random());
+  REQUIRE((*run)->settle());
+  CHECK(read_and_compare(journal.disk, directory, journal.history).value() == 31);
 }
 
 TEST_CASE("a second process on the directory is refused, and so is a second start within one") {

@@ -62,7 +62,6 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::open(Disk& disk, Recovered
   const std::size_t header_bytes = block_header_bytes(std::max<std::size_t>(options.max_batch_bytes, schema.size()));
   for (Slot& slot : writer->slots_) slot.block = AlignedBuffer(header_bytes);
   writer->spares_.reserve(options.spare_segments + 1);
-  if (auto made = writer->make_first_segment(); !made) return std::unexpected(made.error());
   return writer;
 }
 
@@ -96,16 +95,6 @@ Result<void> JournalWriter::check_options() const {
                 fmt::format("segment_bytes = {} cannot hold a batch of max_batch_bytes = {}; {} would", o.segment_bytes,
                             o.max_batch_bytes, least));
   return {};
-}
-
-Result<void> JournalWriter::make_first_segment() {
-  Segment segment{FileId::none, next_segment_header()};
-  auto file = make_segment(*disk_, directory_, segment.header);
-  if (!file) return std::unexpected(file.error());
-  segment.file = *file;
-  last_made_ = segment.header;
-  begin_segment(segment);
-  return hard_state_.store(hard_state_with(segment.header.segment_id));
 }
 
 SegmentHeader JournalWriter::next_segment_header() const {
@@ -316,12 +305,12 @@ int JournalWriter::sync_written() {
 int JournalWriter::roll() {
   if (stage_ == Stage::seal_wanted && slot_free()) {
     submit_control(BlockType::seal, seal_.payload());
-    stage_ = Stage::seal_submitted;
+    stage_ = Stage::between;
     return 1;
   }
   const bool next_wanted = held_ || !closing_;
-  if (stage_ != Stage::seal_submitted || !all_durable() || !next_wanted || spares_.empty()) return 0;
-  disk_->close(segment_.file);
+  if (stage_ != Stage::between || !all_durable() || !next_wanted || spares_.empty()) return 0;
+  if (segment_.file != FileId::none) disk_->close(segment_.file);
   const Segment next = spares_.front();
   spares_.erase(spares_.begin());
   begin_segment(next);

@@ -44,7 +44,8 @@ struct JournalCounters {
 
 class JournalWriter {
  public:
-  /// Starts a new segment behind what was recovered. `schema` is the application's .bfbs (may be empty); it is written
+  /// Goes on behind what was recovered, in a new segment, which poll() makes: until there is one, can_append() is
+  /// false, so a node starts on a full disk too. `schema` is the application's .bfbs (may be empty); it is written
   /// before the first batch of each segment.
   [[nodiscard]] static Result<std::unique_ptr<JournalWriter>> open(Disk& disk, Recovered&& recovered,
                                                                    const JournalOptions& options,
@@ -95,12 +96,15 @@ class JournalWriter {
     FileId file = FileId::none;
     SegmentHeader header;
   };
-  enum class Stage { open, seal_wanted, seal_submitted };
+  enum class Stage {
+    open,         ///< segment_ takes blocks
+    seal_wanted,  ///< it will take its SEAL as soon as a slot is free
+    between,      ///< it has its SEAL, or there is none yet: the next spare follows when all is durable
+  };
 
   JournalWriter(Disk& disk, Recovered&& recovered, const JournalOptions& options, std::span<const std::byte> schema);
 
   [[nodiscard]] Result<void> check_options() const;
-  [[nodiscard]] Result<void> make_first_segment();
   [[nodiscard]] SegmentHeader next_segment_header() const;
   [[nodiscard]] HardState hard_state_with(std::uint64_t newest_segment_id) const;
   void begin_segment(const Segment& segment);
@@ -142,7 +146,7 @@ class JournalWriter {
   std::uint64_t schema_id_ = 0;
 
   Segment segment_;
-  Stage stage_ = Stage::open;
+  Stage stage_ = Stage::between;
   SealBuilder seal_;
   std::uint64_t offset_ = 0;
   std::uint64_t segment_base_ = 0;  ///< submitted_ when the segment began

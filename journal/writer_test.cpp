@@ -83,6 +83,7 @@ TEST_CASE("batches of every size around a sector come back bit for bit") {
 
 TEST_CASE("no more than max_inflight blocks are ever ahead of what is durable") {
   Run run;
+  REQUIRE(run.run->wait_for_room());
   for (int i = 0; i < 4; ++i) {
     REQUIRE(run.run->writer().can_append());
     REQUIRE(run.run->append_random());
@@ -95,6 +96,7 @@ TEST_CASE("no more than max_inflight blocks are ever ahead of what is durable") 
 
 TEST_CASE("written comes before durable, and one sync covers all that was written before it") {
   Run run;
+  for (int i = 0; i < 10; ++i) run.run->poll();
   for (int i = 0; i < 4; ++i) REQUIRE(run.run->append(run.run->maker().make({100})));
   run.run->poll();
   CHECK(run.run->writer().written_index() == 4);

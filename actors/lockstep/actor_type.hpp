@@ -117,7 +117,7 @@ template <class A, class List>
 struct HandlerTable;
 template <class A, class... Ms>
 struct HandlerTable<A, Receives<Ms...>> {
-  static constexpr Handler value[] = {handler<A, Ms>()...};
+  static constexpr Handler value[Receives<Ms...>::count] = {handler<A, Ms>()...};
 };
 template <class A>
 struct HandlerTable<A, Receives<>> {
@@ -128,7 +128,7 @@ template <class List>
 struct IdTable;
 template <class... Ms>
 struct IdTable<Sends<Ms...>> {
-  static constexpr std::uint32_t value[] = {message_id<Ms>...};
+  static constexpr std::uint32_t value[Sends<Ms...>::count] = {message_id<Ms>...};
 };
 template <>
 struct IdTable<Sends<>> {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <lockstep/application.hpp>
+
+#include "test_messages_generated.h"
+
+using namespace lockstep::testing;
+
+struct Bank {
+  static constexpr auto name = "bank";
+  using Receives = lockstep::Receives<GetBalance>;
+  void on(const GetBalance&, lockstep::Query&) const {}
+#ifdef FAIL
+  void on(const GetBalance&, lockstep::Context&) {}
+#endif
+};
+static_assert(lockstep::actor_type<Bank>.id != 0);

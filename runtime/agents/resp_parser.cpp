@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/resp_parser.hpp"
 
-#include <charconv>
 #include <cstring>
-#include <optional>
 
 namespace lockstep {
 namespace {
 
 using Status = RespParsed::Status;
 
-/// "$" or "*", a number of at most 20 characters, CR LF.
-constexpr std::size_t max_header_bytes = 32;
-
 RespParsed broken(std::string_view complaint) {
   return {Status::broken, 0, complaint};
 }
 
-/// The text of a header line after its first byte; `line_bytes` includes CR LF. Nothing when it has not all arrived.
-std::optional<std::string_view> header_text(std::string_view bytes, std::size_t& line_bytes) {
-  const std::size_t end = bytes.substr(0, max_header_bytes).find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
-  line_bytes = end + 1;
-  const std::size_t text_end = end != 0 && bytes[end - 1] == '\r' ? end - 1 : end;
-  return text_end == 0 ? std::string_view() : bytes.substr(1, text_end - 1);
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
+/// The number in a header line: "*3\r\n", "$-1\r\n".
+struct HeaderNumber {
+  Status status = Status::incomplete;
   std::int64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  std::size_t line_bytes = 0;  ///< with its end
+};
+
+/// Reads a header line from its type byte on. Digits beyond what any limit allows are as broken as other characters.
+HeaderNumber header_number(std::string_view bytes) {
+  constexpr std::size_t most_digits = 18;  // no overflow
+  std::size_t at = 1;
+  const bool negative = at != bytes.size() && bytes[at] == '-';
+  if (negative) ++at;
+  const std::size_t first_digit = at;
+  std::int64_t value = 0;
+  for (; at != bytes.size() && bytes[at] >= '0' && bytes[at] <= '9'; ++at) {
+    if (at - first_digit == most_digits) return {Status::broken, 0, 0};
+    value = value * 10 + (bytes[at] - '0');
+  }
+  const bool has_digits = at != first_digit;
+  if (at != bytes.size() && bytes[at] == '\r') ++at;
+  if (at == bytes.size()) return {};
+  if (bytes[at] != '\n' || !has_digits) return {Status::broken, 0, 0};
+  return {Status::complete, negative ? -value : value, at + 1};
 }
 
 int hex_digit(char c) {
@@ -81,25 +86,21 @@ RespParsed RespParser::parse(std::string_view bytes, RespScan& scan) {
 
 RespParsed RespParser::parse_array(std::string_view bytes, RespScan& scan, bool collect) {
   if (scan.at == 0) {
-    std::size_t line_bytes = 0;
-    const auto text = header_text(bytes, line_bytes);
-    if (!text)
-      return bytes.size() >= max_header_bytes ? broken("Protocol error: invalid multibulk length") : RespParsed{};
-    const auto count = number(*text);
-    if (!count || *count > static_cast<std::int64_t>(limits_.max_arguments))
+    const HeaderNumber count = header_number(bytes);
+    if (count.status == Status::incomplete) return {};
+    if (count.status == Status::broken || count.value > static_cast<std::int64_t>(limits_.max_arguments))
       return broken("Protocol error: invalid multibulk length");
-    scan = {line_bytes, *count > 0 ? static_cast<std::size_t>(*count) : 0};
+    scan = {count.line_bytes, count.value > 0 ? static_cast<std::size_t>(count.value) : 0};
   }
   while (scan.arguments_left != 0) {
     const std::string_view rest = bytes.substr(scan.at);
     if (rest.empty()) return {};
     if (rest[0] != '$') return broken("Protocol error: expected '$'");
-    std::size_t line_bytes = 0;
-    const auto text = header_text(rest, line_bytes);
-    if (!text) return rest.size() >= max_header_bytes ? broken("Protocol error: invalid bulk length") : RespParsed{};
-    const auto length = number(*text);
-    if (!length || *length < 0) return broken("Protocol error: invalid bulk length");
-    const auto bulk_bytes = static_cast<std::uint64_t>(*length);
+    const HeaderNumber length = header_number(rest);
+    if (length.status == Status::incomplete) return {};
+    if (length.status == Status::broken || length.value < 0) return broken("Protocol error: invalid bulk length");
+    const std::size_t line_bytes = length.line_bytes;
+    const auto bulk_bytes = static_cast<std::uint64_t>(length.value);
     if (bulk_bytes > limits_.max_command_bytes || scan.at + line_bytes + bulk_bytes + 2 > limits_.max_command_bytes)
       return broken("Protocol error: the command is larger than this server accepts");
     if (rest.size() < line_bytes + bulk_bytes + 2) return {};

@@ -83,7 +83,7 @@ struct MapLayout {
     const K* at = first;
     while (count > 1) {
       const std::uint32_t half = count / 2;
-      at += before(at[half - 1]) ? half : 0;
+      at += half * static_cast<std::uint32_t>(before(at[half - 1]));  // a product: "?:" became a branch
       count -= half;
     }
     return static_cast<std::uint32_t>(at - first) + (before(*at) ? 1 : 0);

@@ -44,7 +44,7 @@ class alignas(8) HashMap {
   HashMap(const HashMap&) = delete;
   HashMap& operator=(const HashMap&) = delete;
   ~HashMap() {
-    static_assert(PersistentElement<V>, "lockstep: values of a HashMap must be types that may be state");
+    static_assert(check_element<V>());
     clear();
   }
 

@@ -44,7 +44,7 @@ class alignas(8) Map {
   Map(const Map&) = delete;
   Map& operator=(const Map&) = delete;
   ~Map() {
-    static_assert(PersistentElement<V>, "lockstep: values of a Map must be types that may be state");
+    static_assert(check_element<V>());
     clear();
   }
 

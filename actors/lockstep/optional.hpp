@@ -31,7 +31,7 @@ class Optional {
   Optional(const Optional&) = delete;
   Optional& operator=(const Optional&) = delete;
   ~Optional() {
-    static_assert(PersistentElement<T>, "lockstep: the value of an Optional must be of a type that may be state");
+    static_assert(check_element<T>());
     if (has_value()) detail::destroy(object(), 1);
   }
 

@@ -261,6 +261,13 @@ consteval bool check_state() {
   return detail::check_part<T, 0, T, false>();
 }
 
+/// As check_state, of what a container holds, wherever the container lies: also on a handler's stack. Floats pass,
+/// since only the actor tells whether it opted in.
+template <class T>
+consteval bool check_element() {
+  return detail::check_part<T, 0, T, true>();
+}
+
 namespace detail {
 
 constexpr std::uint64_t fold(std::uint64_t digest, std::uint64_t token) {  // FNV-1a, 64 bits

@@ -51,7 +51,7 @@ class alignas(8) Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() {
-    static_assert(PersistentElement<T>, "lockstep: objects of a Pool must be of a type that may be state");
+    static_assert(check_element<T>());
     free_all();
   }
 

@@ -34,7 +34,7 @@ class alignas(8) Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
-    static_assert(PersistentElement<T>, "lockstep: elements of a Ring must be types that may be state");
+    static_assert(check_element<T>());
     clear();
   }
 

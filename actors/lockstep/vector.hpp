@@ -37,7 +37,7 @@ class alignas(8) Vector {
   Vector(const Vector&) = delete;
   Vector& operator=(const Vector&) = delete;
   ~Vector() {
-    static_assert(PersistentElement<T>, "lockstep: elements of a Vector must be types that may be state");
+    static_assert(check_element<T>());
     clear();
   }
 

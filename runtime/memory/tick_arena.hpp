@@ -6,6 +6,9 @@
 /// trivially destructible objects may lie here. It never grows: its owner sizes it from the limits in genesis, and when
 /// it is full it says so with null. Memory is handed out as it is, not zeroed.
 ///
+/// Every allocation takes a multiple of 16 bytes, so the next one is aligned without a computation between the two: a
+/// run of allocations is one dependent add each.
+///
 /// One thread; the memory is the owner's.
 
 #include <algorithm>
@@ -13,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace lockstep {
 
@@ -20,23 +24,29 @@ class TickArena {
  public:
   /// A place to go back to, with all that was allocated before it.
   struct Checkpoint {
-    std::uintptr_t top;
+    std::byte* top;
   };
 
+  /// Uses `memory` from its first multiple of 16 to its last.
   explicit TickArena(std::span<std::byte> memory)
-      : begin_(reinterpret_cast<std::uintptr_t>(memory.data())), top_(begin_), end_(begin_ + memory.size()) {}
+      : begin_(aligned(memory.data(), granule_bytes)),
+        top_(begin_),
+        end_(begin_ + whole_granules(memory.size(), static_cast<std::size_t>(begin_ - memory.data()))) {}
   TickArena(const TickArena&) = delete;
   TickArena& operator=(const TickArena&) = delete;
 
   /// Null when what is left does not suffice. `alignment` is a power of two.
   [[nodiscard]] std::byte* allocate_bytes(std::uint32_t bytes, std::uint32_t alignment = 16) {
-    const std::uintptr_t start = (top_ + (alignment - 1)) & ~(std::uintptr_t{alignment} - 1);
-    const std::uintptr_t next = start + bytes;
-    if (next > end_) [[unlikely]] {
+    std::byte* const start = alignment <= granule_bytes ? top_ : aligned(top_, alignment);
+    const std::size_t taken = (std::size_t{bytes} + granule_bytes - 1) & ~(granule_bytes - 1);
+    // Stored before it is known to fit, and taken back if not: a store that does not depend on the outcome is one the
+    // compiler may keep in a register through a loop of allocations.
+    std::byte* const old_top = std::exchange(top_, start + taken);
+    if (reinterpret_cast<std::uintptr_t>(top_) > reinterpret_cast<std::uintptr_t>(end_)) [[unlikely]] {
+      top_ = old_top;
       return nullptr;
     }
-    top_ = next;
-    return reinterpret_cast<std::byte*>(start);
+    return start;
   }
 
   /// Uninitialised storage for `count` objects; null when what is left does not suffice.
@@ -50,20 +60,29 @@ class TickArena {
   [[nodiscard]] Checkpoint checkpoint() const { return {top_}; }
   /// Frees all that was allocated since.
   void reset_to_checkpoint(Checkpoint checkpoint) {
-    high_water_ = std::max(high_water_, top_ - begin_);
+    high_water_ = std::max(high_water_, used_bytes());
     top_ = checkpoint.top;
   }
   void purge() { reset_to_checkpoint({begin_}); }
 
-  [[nodiscard]] std::size_t used_bytes() const { return top_ - begin_; }
-  [[nodiscard]] std::size_t capacity_bytes() const { return end_ - begin_; }
+  [[nodiscard]] std::size_t used_bytes() const { return static_cast<std::size_t>(top_ - begin_); }
+  [[nodiscard]] std::size_t capacity_bytes() const { return static_cast<std::size_t>(end_ - begin_); }
   /// The most that was in use at once, over the arena's life.
   [[nodiscard]] std::size_t high_water_bytes() const { return std::max(high_water_, used_bytes()); }
 
  private:
-  std::uintptr_t begin_;
-  std::uintptr_t top_;
-  std::uintptr_t end_;
+  static constexpr std::size_t granule_bytes = 16;
+
+  [[nodiscard]] static std::byte* aligned(std::byte* place, std::size_t alignment) {
+    return place + (-reinterpret_cast<std::uintptr_t>(place) & (alignment - 1));
+  }
+  [[nodiscard]] static std::size_t whole_granules(std::size_t bytes, std::size_t skipped) {
+    return bytes < skipped ? 0 : (bytes - skipped) & ~(granule_bytes - 1);
+  }
+
+  std::byte* begin_;
+  std::byte* top_;
+  std::byte* end_;
   std::size_t high_water_ = 0;
 };
 

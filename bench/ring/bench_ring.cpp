@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/cpu_relax.hpp"
@@ -142,6 +143,9 @@ std::vector<Case> throughput_cases() {
   for (const std::size_t batch : {16U, 64U, 256U}) {
     cases.push_back(batch_case<OursBatch<Item>>(fmt::format("lockstep batch {}", batch), batch));
     cases.push_back(batch_case<BoostBatch<Item>>(fmt::format("boost batch {}", batch), batch));
+    if constexpr (std::is_same_v<Item, Line>) {
+      cases.push_back(batch_case<OursFrames>(fmt::format("lockstep frames {}", batch), batch));
+    }
   }
   return cases;
 }

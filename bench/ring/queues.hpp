@@ -14,9 +14,11 @@
 #include <boost/lockfree/spsc_queue.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "bench/ring/article_ring.hpp"
 #include "bench/ring/items.hpp"
+#include "runtime/ring/byte_ring.hpp"
 #include "runtime/ring/spsc_ring.hpp"
 
 namespace lockstep::bench {
@@ -83,6 +85,37 @@ struct OursBatch {
     for (const auto& item : items) checker.take(item);
     if (!items.empty()) ring.release(items.size());
     return items.size();
+  }
+};
+
+/// The ring of variable-length frames with frames of one item each: 16 bytes of header and padding more to move.
+/// Published and given back once a batch.
+struct OursFrames {
+  ByteRing ring{capacity_items * (sizeof(Line) + ByteRing::frame_alignment)};
+
+  std::size_t push_batch(std::uint64_t first, std::size_t most) {
+    std::size_t pushed = 0;
+    for (; pushed < most; ++pushed) {
+      const auto frame = ring.claim(sizeof(Line));
+      if (frame.empty()) break;
+      const Line item = Line::make(first + pushed);
+      std::memcpy(frame.data(), &item, sizeof item);
+    }
+    ring.publish();
+    return pushed;
+  }
+  std::size_t pop_batch(Checker& checker, std::size_t most) {
+    std::size_t popped = 0;
+    for (; popped < most; ++popped) {
+      const auto frame = ring.peek();
+      if (frame.size() != sizeof(Line)) break;
+      Line item;
+      std::memcpy(&item, frame.data(), sizeof item);
+      checker.take(item);
+      ring.release();
+    }
+    ring.flush();
+    return popped;
   }
 };
 

@@ -32,6 +32,16 @@ bool has_samples(const Series& series, Regime regime) {
   return std::ranges::any_of(series.outcomes, [regime](const Outcome& each) { return !each.in(regime).empty(); });
 }
 
+bool most_were_dropped(const Series& series) {
+  std::size_t kept = 0;
+  std::size_t dropped = 0;
+  for (const Outcome& outcome : series.outcomes) {
+    for (const Regime regime : all_regimes) kept += outcome.in(regime).size();
+    dropped += static_cast<std::size_t>(outcome.dropped);
+  }
+  return dropped > kept;
+}
+
 }  // namespace
 
 std::string describe_machine() {
@@ -55,7 +65,12 @@ std::string describe_regimes(const Series& series) {
     if (probes.empty()) continue;
     text += fmt::format(" {} {} x {:.0f} ns", regime_name(regime), probes.size(), *series.round_trip_ns(regime));
   }
-  return text + '\n';
+  text += '\n';
+  if (most_were_dropped(series)) {
+    text +=
+        "most samples were dropped: other work took the CPUs; run it as `chrt -f 50 PROGRAM` or on a quiet machine\n";
+  }
+  return text;
 }
 
 Table table_of(const Series& series, Better better) {

@@ -23,8 +23,8 @@ struct Sample {
   bool preempted = false;
 };
 
-/// One line of a comparison. `run` takes one sample, of a few milliseconds; it checks its own results and exits when they are
-/// wrong.
+/// One line of a comparison. `run` takes one sample, of a few milliseconds; it checks its own results and exits when
+/// they are wrong.
 struct Case {
   std::string name;
   std::function<Sample()> run;

@@ -3,16 +3,26 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 
 namespace lockstep {
+namespace {
+
+Region take_memory(const BatchPool::Options& options) {
+  auto memory = Region::allocate(std::size_t{options.slabs} * options.max_batch_bytes, "batch pool");
+  if (!memory) throw std::bad_alloc();
+  return std::move(*memory);
+}
+
+}  // namespace
 
 BatchPool::BatchPool(const Options& options)
     : options_(options),
       mask_(options.slabs - 1),
-      memory_(static_cast<std::byte*>(
-          ::operator new[](std::size_t{options.slabs} * options.max_batch_bytes, std::align_val_t{slab_alignment}))),
+      memory_(take_memory(options)),
       headers_(options.slabs),
       gate_(options.last_index),
       sealed_(options.last_index),

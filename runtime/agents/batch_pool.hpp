@@ -21,13 +21,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
 #include "journal/batch.hpp"
 #include "runtime/agents/cursor.hpp"
+#include "runtime/memory/region.hpp"
 
 namespace lockstep {
 
@@ -40,6 +39,7 @@ class BatchPool {
     std::uint64_t last_index = 0;  ///< the last batch of the recovered history; every cursor starts there
   };
 
+  /// Takes all its memory, on huge pages where the host has them; throws std::bad_alloc when there is not enough.
   explicit BatchPool(const Options& options);
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
@@ -76,18 +76,15 @@ class BatchPool {
   [[nodiscard]] std::uint64_t executed_by_all() const;
 
  private:
-  struct FreeSlabs {
-    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{slab_alignment}); }
-  };
   static constexpr std::size_t slab_alignment = 4096;
 
   [[nodiscard]] std::byte* slab(std::uint64_t index) const {
-    return memory_.get() + (index & mask_) * options_.max_batch_bytes;
+    return memory_.data() + (index & mask_) * options_.max_batch_bytes;
   }
 
   Options options_;
   std::uint64_t mask_;
-  std::unique_ptr<std::byte[], FreeSlabs> memory_;
+  Region memory_;
   std::vector<BatchHeader> headers_;
   std::uint64_t gate_;  ///< the slowest reader as last seen; the sequencer's own
   Cursor sealed_;

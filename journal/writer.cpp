@@ -383,13 +383,15 @@ std::int64_t JournalWriter::deadline_ns() const {
 
 Result<void> JournalWriter::close(const std::function<void()>& turn_disk) {
   closing_ = true;
-  const auto settled = [this] { return all_durable() && vouched_ && !held_ && outstanding_ == 0; };
-  while (!failure_ && !settled()) {
-    if (held_ && out_of_space_) return std::unexpected(*out_of_space_);
+  const auto settled = [this] { return all_durable() && vouched_ && !held_; };
+  const auto stuck = [this] { return failure_ || (held_ && out_of_space_); };
+  // Even when stuck, what is in flight must come back: it uses this object's memory and its batches'.
+  while (outstanding_ > 0 || (!stuck() && !settled())) {
     if (turn_disk) turn_disk();
     if (poll(idle_since_ns_) == 0) std::this_thread::yield();
   }
   if (failure_) return std::unexpected(*failure_);
+  if (held_) return std::unexpected(*out_of_space_);
   return hard_state_.store(hard_state_with(last_made_.segment_id));
 }
 

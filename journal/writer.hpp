@@ -77,7 +77,8 @@ class JournalWriter {
   [[nodiscard]] const JournalCounters& counters() const { return counters_; }
 
   /// Makes all that was appended durable and vouched for, then stores the hard state. Blocks; nothing may be appended
-  /// afterwards. `turn_disk` is called while it waits, for a disk that gets on only when its reactor is turned.
+  /// afterwards. After a failure() it only waits for what is still in flight, and returns that failure; so it is to be
+  /// called in any case. `turn_disk` is called while it waits, for a disk that gets on only when its reactor is turned.
   [[nodiscard]] Result<void> close(const std::function<void()>& turn_disk = {});
 
  private:

@@ -176,6 +176,21 @@ TEST_CASE("ENOSPC from a write into space that was reserved is as final as any e
   CHECK(run.run->writer().failure()->message.find("No space left on device (errno 28)") != std::string::npos);
 }
 
+TEST_CASE("closing waits for what is in flight, also after a failure") {
+  Run run;
+  for (int i = 0; i < 10; ++i) run.run->poll();
+  run.disk.shuffle_completions();
+  run.disk.fail_at(1, MemoryDisk::Fault::error, EIO);
+  for (int i = 0; i < 4; ++i) REQUIRE(run.run->append_random());
+  while (!run.run->writer().failure()) run.run->poll();
+  int turns = 0;
+  const auto closed = run.run->writer().close([&] { ++turns; });
+  REQUIRE_FALSE(closed);
+  CHECK(closed.error().message == run.run->writer().failure()->message);
+  CHECK(run.disk.in_flight() == 0);
+  CHECK(run.run->writer().durable_index() == 0);
+}
+
 TEST_CASE("a batch whose payload changed after it was sealed is not stored") {
   Run run;
   OwnedBatch batch = run.run->maker().make({500});

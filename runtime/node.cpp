@@ -272,7 +272,6 @@ void Node::Parts::make_runners() {
 
 /// On the perimeter's thread, which the disk's ring belongs to.
 void Node::Parts::close_journal() {
-  if (journal->failed()) return;
   if (const auto closed = writer->close([this] { reactors[0]->turn(); }); !closed) close_error = closed.error();
 }
 

@@ -32,6 +32,8 @@ class MemoryDisk final : public Disk {
   void fail_at(std::uint64_t nth, Fault fault, int error);
   /// Operations that change something so far: writes, syncs, zero_fill, truncate, create, rename, remove.
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  /// Submitted calls that poll() has not completed.
+  [[nodiscard]] std::size_t in_flight() const { return submitted_.size(); }
   /// Reads that touch this byte fail with EIO.
   void make_unreadable(const std::string& path, std::uint64_t offset) { unreadable_.insert({path, offset}); }
   /// Lets zero_fill take no more than this many bytes from now on: then ENOSPC.

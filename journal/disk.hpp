@@ -45,6 +45,7 @@ class Disk {
 
   // Blocking.
   [[nodiscard]] virtual Result<FileId> open(const std::string& path, OpenMode mode) = 0;
+  /// With submitted operations under way on the file, it is closed when the last of them is done.
   virtual void close(FileId file) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size(FileId file) = 0;
   /// Reads up to `into.size()` bytes; fewer only at the end of the file.
@@ -69,13 +70,13 @@ class Disk {
   [[nodiscard]] virtual Result<FileId> open_directory(const std::string& path) = 0;
 
   // Submitted.
-  /// Writes the pieces one behind the other at `offset`. Completes with the bytes written: fewer than asked is a
-  /// failure of the caller's write.
+  /// Writes the pieces (at most 1024) one behind the other at `offset`. Completes with the bytes written: fewer than
+  /// asked is a failure of the caller's write.
   virtual void submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) = 0;
   /// fdatasync that covers every write completed before this call.
   virtual void submit_sync(FileId file, std::uint64_t token) = 0;
-  /// Runs blocking work off this thread (making a spare segment takes some 40 ms); the work may use this Disk's
-  /// blocking calls. Completes with 0, or with the -errno its Error came from.
+  /// Runs blocking work off this thread (making a spare segment takes some 40 ms); the Disk it is handed has blocking
+  /// calls only. Completes with 0, or with a -errno after its ErrorCode; the Error's text is logged.
   virtual void submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) = 0;
   /// Completions since the last call; the span is valid until the next call.
   [[nodiscard]] virtual std::span<const DiskCompletion> poll() = 0;

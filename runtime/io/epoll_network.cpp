@@ -94,8 +94,8 @@ void EpollNetwork::accept_some(std::uint32_t listener) {
       add_connection(fd, listener);
       continue;
     }
-    if (is_accept_shortage(errno)) rest(listener);
-    if (!is_accept_retryable(errno) || would_block(errno)) return;
+    if (would_block(errno)) return;
+    if (!is_accept_retryable(errno)) return rest(listener);
   }
 }
 

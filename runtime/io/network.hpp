@@ -4,7 +4,9 @@
 /// Network: every touch of a client's socket, as an interface with real sides (io_uring, epoll) and a simulated one.
 /// Events are gathered by poll() into one array, so that a virtual call is paid per loop turn, not per message.
 ///
-/// One thread owns a Network. A connection is named by a ConnectionId that is never used twice in a process's life.
+/// One thread owns a Network. A connection is named by a ConnectionId that is never used twice in a Network's life;
+/// calls with a dead one do nothing, since its `closed` may still be on its way. A peer that ends its sending side ends
+/// the connection.
 /// At most one send is in flight per connection (two would interleave: research uring.md section 1); its bytes stay
 /// valid until the `sent` event. Reads arrive in order; when a connection is paused its bytes stay in the kernel and
 /// the peer's window closes, which is all the back-pressure there is.
@@ -54,10 +56,11 @@ class Network {
   [[nodiscard]] virtual std::span<const NetworkEvent> poll() = 0;
   /// Sends all of `bytes`, then reports `sent`. Must not be called while a send of this connection is in flight.
   virtual void send(ConnectionId connection, std::span<const std::byte> bytes) = 0;
-  /// Stops or restarts reading. Bytes already gathered by the current poll() are still delivered.
+  /// Stops or restarts reading. Bytes already handed out by poll() stand; what was gathered since, or comes in while
+  /// the kernel is told, is held back until resume(), and so is the end of the stream behind it.
   virtual void pause(ConnectionId connection) = 0;
   virtual void resume(ConnectionId connection) = 0;
-  /// Ends a connection; a `closed` event follows when nothing is outstanding on it.
+  /// Ends a connection; `closed` follows when nothing is outstanding on it, and no other event of it before that.
   virtual void close(ConnectionId connection) = 0;
 };
 

@@ -35,7 +35,7 @@ Result<AddressList> resolve(const Endpoint& at) {
 /// Binds and listens. A process that was killed while its io_uring accepted leaves the port taken for some
 /// milliseconds, until the kernel has dropped that ring: so a port in use is tried again for a while. 0 or an errno.
 int bind_and_listen(int fd, const addrinfo& address) {
-  constexpr int attempts = 100;
+  constexpr int attempts = 50;
   constexpr auto pause = std::chrono::milliseconds(20);
   for (int attempt = 1;; ++attempt) {
     if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, SOMAXCONN) == 0) return 0;
@@ -78,6 +78,7 @@ bool is_accept_retryable(int error) {
   // accept(2) passes on errors that the new connection already has.
   switch (error) {
     case EINTR:
+    case ECANCELED:
     case EAGAIN:
     case ECONNABORTED:
     case EPROTO:
@@ -93,10 +94,6 @@ bool is_accept_retryable(int error) {
     default:
       return false;
   }
-}
-
-bool is_accept_shortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 }  // namespace lockstep::io

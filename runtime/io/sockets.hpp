@@ -14,15 +14,13 @@ struct ListeningSocket {
 };
 
 /// A TCP socket that listens at `at` (an address or a name), with SO_REUSEADDR, and TCP_NODELAY for what it accepts.
-/// A port in use is tried for two seconds. The socket blocks: io_uring would otherwise answer EAGAIN instead of
+/// A port in use is tried for one second. The socket blocks: io_uring would otherwise answer EAGAIN instead of
 /// waiting.
 [[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& at);
 
-/// The errors of accept that end one connection attempt, not the listener.
+/// The errors of accept that end one connection attempt and say nothing about the next. Any other (no descriptor, no
+/// memory) makes a listener rest for a while: it would only be met again at once.
 [[nodiscard]] bool is_accept_retryable(int error);
-
-/// The errors of accept that pass when somebody frees a descriptor or memory: rest for a while before the next try.
-[[nodiscard]] bool is_accept_shortage(int error);
 
 inline constexpr std::int64_t accept_pause_ns = 100'000'000;
 

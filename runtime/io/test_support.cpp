@@ -92,6 +92,18 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
+std::size_t received_bytes(const Server& server) {
+  std::size_t total = 0;
+  for (const auto& [id, bytes] : server.received) total += bytes.size();
+  return total;
+}
+
+void reset_connection(Descriptor& socket) {
+  const linger at_once{1, 0};
+  REQUIRE(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
+  socket.reset();
+}
+
 LowerLimit::LowerLimit(int resource, rlim_t value) : resource_(resource) {
   REQUIRE(::getrlimit(static_cast<__rlimit_resource_t>(resource_), &before_) == 0);
   const rlimit lower{value, before_.rlim_max};

@@ -88,4 +88,10 @@ class Server {
   std::size_t taken_ = 0;
 };
 
+/// What all connections together have received.
+[[nodiscard]] std::size_t received_bytes(const Server& server);
+
+/// Closes a socket so that its peer sees a reset.
+void reset_connection(Descriptor& socket);
+
 }  // namespace lockstep::io::test

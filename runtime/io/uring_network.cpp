@@ -85,17 +85,13 @@ void UringNetwork::on_accept(const RingCompletion& completion) {
   Listener& listener = listeners_[index];
   if (completion.result >= 0) add_connection(completion.result, index);
   if (goes_on(completion)) return;
-  if (listener.stopping) {
-    listener.socket.reset();
-  } else if (is_accept_shortage(-completion.result)) {
-    log(LogLevel::warning, "io", "{}; accepting again in {} ms",
-        system_error("accept", "a connection", -completion.result).message, accept_pause_ns / 1'000'000);
-    ++counters_.accept_pauses;
-    listener.resting = true;
-    rest_until_ns_ = SystemClock().steady_ns() + accept_pause_ns;
-  } else {
-    arm_accept(index);
-  }
+  if (listener.stopping) return listener.socket.reset();
+  if (completion.result >= 0 || is_accept_retryable(-completion.result)) return arm_accept(index);
+  log(LogLevel::warning, "io", "{}; accepting again in {} ms",
+      system_error("accept", "a connection", -completion.result).message, accept_pause_ns / 1'000'000);
+  ++counters_.accept_pauses;
+  listener.resting = true;
+  rest_until_ns_ = SystemClock().steady_ns() + accept_pause_ns;
 }
 
 void UringNetwork::add_connection(int fd, std::uint32_t listener) {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Message → actor → reply without a network and without a disk: the bank's deposits, stamped by the sequencer, sealed
+/// into batches with chain and digests, run by the executor with state roots on, replies taken off their ring. One
+/// thread does all of it, so the figure is the cost of a message, not of a hand-over.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "bank.hpp"
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "bench/support/options.hpp"
+#include "bench/support/report.hpp"
+#include "bench/support/rounds.hpp"
+#include "bench/support/table.hpp"
+#include "runtime/agents/frames.hpp"
+#include "runtime/agents/sequencer.hpp"
+#include "runtime/execution.hpp"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr std::uint64_t messages_per_sample = 200'000;
+
+/// A node without its outside: pool, sequencer, executor, reply ring.
+class InProcess {
+ public:
+  InProcess(std::uint64_t accounts, std::uint32_t checkpoint_interval)
+      : accounts_(accounts),
+        genesis_(genesis_of(checkpoint_interval)),
+        execution_(bank_application(), genesis_,
+                   {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = 256U << 10, .observed = false}),
+        sequencer_(execution_.pool(), {}, {.seal_depth = 1, .schema_id = bank_application().schema_id()}),
+        builder_(4096) {
+    sequencer_.add_due(execution_.due(0));
+    sequencer_.append_genesis(encode(genesis_), now_.real_ns);
+    for (std::uint64_t account = 0; account < accounts_; ++account) send(account);
+    finish();
+  }
+
+  /// Sends deposits to random accounts and takes every reply; nanoseconds a message.
+  double sample() {
+    const std::int64_t started_ns = SystemClock{}.steady_ns();
+    for (std::uint64_t i = 0; i < messages_per_sample; ++i) send(random() % accounts_);
+    finish();
+    return static_cast<double>(SystemClock{}.steady_ns() - started_ns) / static_cast<double>(messages_per_sample);
+  }
+
+ private:
+  static const Application& bank_application() { return application<bank::Branch>(); }
+  static Genesis genesis_of(std::uint32_t checkpoint_interval) {
+    Genesis genesis;
+    genesis.application = bank_application().digest();
+    genesis.checkpoint_interval = checkpoint_interval;
+    return genesis;
+  }
+
+  std::uint64_t random() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return state_ >> 33;
+  }
+
+  void send(std::uint64_t account) {
+    const auto payload = builder_.encode<bank::Deposit>(account, std::int64_t{1});
+    RecordHeader header;
+    header.length = static_cast<std::uint32_t>(payload.size());
+    header.actor_type = name_id(bank::Branch::name);
+    header.message_type = message_id<bank::Deposit>;
+    header.key = account % bank::branches;
+    header.session = session_number(1, 0, 1);
+    header.request = ++sent_;
+    header.check = record_check(header, payload);
+    std::byte* room = sequencer_.claim(payload.size());
+    while (room == nullptr) {
+      turn();
+      room = sequencer_.claim(payload.size());
+    }
+    std::memcpy(room, payload.data(), payload.size());
+    sequencer_.commit(header, now_.real_ns += 100);
+  }
+
+  void turn() {
+    sequencer_.do_work(now_);
+    BatchPool& pool = execution_.pool();
+    pool.written().publish(pool.sealed());
+    pool.committed().publish(pool.sealed());
+    execution_.agent(0).do_work(now_);
+    while (execution_.board().poll()) ++checkpoints_;
+    ByteRing& replies = execution_.replies(0, 0);
+    for (auto frame = replies.peek(); !frame.empty(); frame = replies.peek()) {
+      ++answered_;
+      replies.release();
+    }
+    replies.flush();
+  }
+
+  void finish() {
+    while (answered_ < sent_) turn();
+    LOCKSTEP_ASSERT(answered_ == sent_, "every message is answered once");
+  }
+
+  std::uint64_t accounts_;
+  Genesis genesis_;
+  Execution execution_;
+  Sequencer sequencer_;
+  MessageBuilder builder_;
+  Now now_{1'700'000'000'000'000'000, 0};
+  std::uint64_t state_ = 1;
+  std::uint64_t sent_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t checkpoints_ = 0;
+};
+
+int run(const Options& options) {
+  struct Shape {
+    const char* name;
+    std::uint64_t accounts;
+    std::uint32_t interval;
+  };
+  constexpr std::array shapes{Shape{"1,000 accounts, root every 1,024 messages", 1'000, 1024},
+                              Shape{"1,000 accounts, no roots", 1'000, 1U << 30},
+                              Shape{"1,000,000 accounts, root every 1,024 messages", 1'000'000, 1024},
+                              Shape{"1,000,000 accounts, root every 65,536 messages", 1'000'000, 65'536}};
+  std::vector<std::unique_ptr<InProcess>> nodes;
+  std::vector<Case> cases;
+  for (const Shape& shape : shapes) {
+    nodes.push_back(std::make_unique<InProcess>(shape.accounts, shape.interval));
+    cases.push_back({shape.name, [node = nodes.back().get()] { return Sample{1e3 / node->sample(), false}; }});
+  }
+  fmt::print("{}", describe_machine());
+  const Series series = run_plain_rounds(cases, options.seconds);
+  fmt::print("\nmessage to actor to reply, one thread (million messages/s)\n{}",
+             table_of(series, Better::higher).text());
+  const double best = series.outcomes.front().median(Regime::one_cpu).value_or(0);
+  fmt::print("goal: 5 million/s with roots on for a hot set; median {:.2f}: {}\n", best, best >= 5 ? "met" : "not met");
+  if (options.csv.empty()) return 0;
+  Table figures = figures_table();
+  add_figures(figures, series, Better::higher, "in-process", "million messages/s");
+  if (const auto written = write_file(options.csv, figures.csv()); !written) {
+    fmt::print(stderr, "bench_node: {}\n", written.error().message);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep::bench
+
+int main(int argc, char** argv) {
+  return lockstep::bench::run(lockstep::bench::parse_options(
+      argc, argv, "Message to actor to reply in one thread: stamping, sealing, chain, execution, state roots, reply.",
+      10));
+}

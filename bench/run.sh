@@ -7,8 +7,8 @@ PATH=/usr/bin:/bin:/usr/sbin:/sbin:$PATH
 
 die() { printf 'dev bench: %s\n' "$*" >&2; exit 1; }
 
-# A bench is a program bench_NAME made from bench/NAME/bench_NAME.cpp.
-known() { local source; for source in bench/*/bench_*.cpp; do basename "$(dirname "$source")"; done; }
+# A bench is a program made from bench/NAME/bench_NAME.cpp, or a script bench/NAME/bench_NAME.py that drives programs.
+known() { local source; for source in bench/*/bench_*.cpp bench/*/bench_*.py; do basename "$(dirname "$source")"; done | sort; }
 
 usage() {
   cat <<TXT
@@ -34,10 +34,13 @@ done
 [[ ${#names[@]} -gt 0 ]] || mapfile -t names < <(known)
 
 [[ -f build/bench/build.ninja ]] || meson setup build/bench --buildtype=release -Dbench=true >&2
-programs=()
-for name in "${names[@]}"; do programs+=("bench/$name/bench_$name"); done
-ninja -C build/bench "${programs[@]}" >&2
 for name in "${names[@]}"; do
+  if [[ -f bench/$name/bench_$name.py ]]; then program=actors/examples/kv/kv; else program=bench/$name/bench_$name; fi
+  ninja -C build/bench "$program" >&2
   printf '\n==> %s\n' "$name" >&2
-  "build/bench/bench/$name/bench_$name" "$@"
+  if [[ -f bench/$name/bench_$name.py ]]; then
+    python3 "bench/$name/bench_$name.py" "build/bench/$program" "$@"
+  else
+    "build/bench/$program" "$@"
+  fi
 done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The key-value example beside redis-server, both driven by redis-benchmark in turn, round after round.
 
-usage: kv_beside_redis.py KV [--seconds N] [--csv FILE] [--requests N]
+usage: bench_node.py KV [--seconds N] [--csv FILE] [--requests N]
 
 Each server runs alone while it is measured; the others are stopped (SIGSTOP), so they cost nothing. CPU is what the
 server's process used (user and system) per million requests. Ratios are drawn between medians of the same run.

@@ -44,7 +44,7 @@ bool try_connect(int fd, std::uint16_t port) {
 
 void connect_socket(int fd, std::uint16_t port) {
   REQUIRE(try_connect(fd, port));
-  const timeval limit{10, 0};
+  const timeval limit{60, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -151,7 +151,7 @@ std::size_t Server::step() {
 }
 
 void Server::until(const std::function<bool()>& done) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!done()) {
     REQUIRE(std::chrono::steady_clock::now() < limit);
     step();

@@ -23,7 +23,7 @@ void on_each_backend(const std::function<void(Backend)>& body);
 
 [[nodiscard]] std::unique_ptr<Reactor> reactor_of(Backend backend, const ReactorOptions& options = {});
 
-/// A blocking socket connected to 127.0.0.1:port, whose receives give up after ten seconds.
+/// A blocking socket connected to 127.0.0.1:port, whose receives give up after a minute.
 [[nodiscard]] Descriptor connect_to(std::uint16_t port);
 
 /// Connects an existing blocking socket to 127.0.0.1:port.
@@ -66,7 +66,7 @@ class Server {
 
   /// Turns and polls once, sleeping up to a millisecond when there is nothing; returns the number of events.
   std::size_t step();
-  /// Steps until `done` holds; fails the test after ten seconds.
+  /// Steps until `done` holds; fails the test after a minute.
   void until(const std::function<bool()>& done);
   /// Steps for a while during which nothing should happen.
   void settle(int milliseconds);

@@ -24,6 +24,10 @@ Digest batch_chain(const BatchHeader& header) {
   return xxh3_128(object_bytes(input));
 }
 
+HistoryPosition position_after(const BatchHeader& batch) {
+  return {batch.index, batch.first_seq + batch.record_count - 1, batch.last_time_ns, batch.chain};
+}
+
 std::optional<RecordView> RecordCursor::next() {
   if (rest_.empty()) return std::nullopt;
   if (rest_.size() < sizeof(RecordHeader)) {

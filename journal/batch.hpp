@@ -47,6 +47,19 @@ static_assert(offsetof(BatchHeader, payload_digest) == 48 && offsetof(BatchHeade
 /// payload bytes and payload digest. Equal chain at N means equal history up to N.
 [[nodiscard]] Digest batch_chain(const BatchHeader& header);
 
+/// Where a piece of history ends: what the next batch must follow from.
+struct HistoryPosition {
+  std::uint64_t index = 0;   ///< of the last batch; 0 before the first
+  std::uint64_t seq = 0;     ///< of the last record
+  std::int64_t time_ns = 0;  ///< last stamp
+  Digest chain;
+
+  friend bool operator==(const HistoryPosition&, const HistoryPosition&) = default;
+};
+
+/// The position behind a batch.
+[[nodiscard]] HistoryPosition position_after(const BatchHeader& batch);
+
 /// A batch somewhere in memory; valid as long as its owner says (a slab until every cursor has passed it, a reader
 /// until its next call).
 struct BatchView {

@@ -242,10 +242,6 @@ std::optional<std::string_view> continuity_defect(const HistoryPosition& positio
   return std::nullopt;
 }
 
-HistoryPosition position_after(const BatchHeader& batch) {
-  return {batch.index, batch.first_seq + batch.record_count - 1, batch.last_time_ns, batch.chain};
-}
-
 std::optional<SealView> parse_seal(std::span<const std::byte> payload) {
   if (payload.size() < sizeof(SealSummary)) return std::nullopt;
   const auto* summary = reinterpret_cast<const SealSummary*>(payload.data());

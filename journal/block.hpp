@@ -66,8 +66,6 @@ struct BlockExamination {
 /// What keeps a block from following `position`: index, seq, time or chain. Nothing when it follows.
 [[nodiscard]] std::optional<std::string_view> continuity_defect(const HistoryPosition& position,
                                                                 const BlockHeader& block);
-/// The position behind a batch.
-[[nodiscard]] HistoryPosition position_after(const BatchHeader& batch);
 
 /// True when all bytes are zero.
 [[nodiscard]] bool all_zero(std::span<const std::byte> bytes);

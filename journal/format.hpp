@@ -191,16 +191,6 @@ static_assert(offsetof(BlockHeader, prev_block) == 208 && offsetof(BlockHeader, 
 
 inline constexpr std::size_t inline_payload_bytes = disk_block_bytes - sizeof(BlockHeader);
 
-/// Where a piece of history ends: what the next batch must follow from.
-struct HistoryPosition {
-  std::uint64_t index = 0;   ///< of the last batch; 0 before the first
-  std::uint64_t seq = 0;     ///< of the last record
-  std::int64_t time_ns = 0;  ///< last stamp
-  Digest chain;
-
-  friend bool operator==(const HistoryPosition&, const HistoryPosition&) = default;
-};
-
 /// Payload of a SEAL: what the segment holds, then `entry_count` entries, ascending, at most one for each 1/128th of
 /// the segment, so that a reader can start near any batch.
 struct SealSummary {

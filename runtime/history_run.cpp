@@ -148,7 +148,7 @@ Result<HistoryRun> run_history(JournalReader& reader, Execution& execution, Cloc
   if (auto taken = take_checkpoints(execution, options, run); !taken) return std::unexpected(taken.error());
   run.last = feed.last();
   if (run.last.index != 0) {
-    run.end = {run.last.index, run.last.first_seq + run.last.record_count - 1, run.last.last_time_ns, run.last.chain};
+    run.end = position_after(run.last);
     run.final_state = execution.end(run.last);
   }
   for (std::uint32_t i = 0; i < execution.executors(); ++i) {

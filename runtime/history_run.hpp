@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 #include "journal/reader.hpp"
 #include "runtime/agents/checkpoint.hpp"
-#include "runtime/agents/sequencer.hpp"
 #include "runtime/execution.hpp"
 
 namespace lockstep {
@@ -31,7 +30,7 @@ struct HistoryRunOptions {
 };
 
 struct HistoryRun {
-  HistoryEnd end;          ///< zeroes when there was no batch
+  HistoryPosition end;     ///< zeroes when there was no batch
   BatchHeader last;        ///< header of the last batch
   Checkpoint final_state;  ///< after it, checkpoint or not
   std::uint64_t checkpoints = 0;

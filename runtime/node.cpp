@@ -130,7 +130,7 @@ Result<void> Node::Parts::open() {
       execution->pool(), history.end,
       Sequencer::Options{.seal_depth = config.seal_depth, .schema_id = application.schema_id()});
   for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
-  if (history.end.batch_index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
+  if (history.end.index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
   if (auto bound = open_perimeters(); !bound) return bound;
   make_runners();
   return open_admin();
@@ -179,7 +179,7 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   auto run = run_history(*reader, *execution, clock, options);
   if (!run) return std::unexpected(run.error());
   history = *run;
-  const auto closing = hash_log->find(history.end.batch_index);
+  const auto closing = hash_log->find(history.end.index);
   if (!closing) return std::unexpected(closing.error());
   return *closing ? hash_log->append(hash_entry(history.final_state, (*closing)->kind)) : Result<void>{};
 }
@@ -419,9 +419,9 @@ std::string_view Node::io_backend() const {
 }
 
 std::string Node::summary() const {
-  const HistoryEnd& end = parts_->history.end;
+  const HistoryPosition& end = parts_->history.end;
   return fmt::format("{}: {} batches, seq {}, chain {}; {} executors {}, durability {}, {}", parts_->config.data,
-                     end.batch_index, end.seq, end.chain.short_hex(), parts_->layout.executors,
+                     end.index, end.seq, end.chain.short_hex(), parts_->layout.executors,
                      parts_->layout.own_threads ? "on threads of their own" : "on the perimeter's thread",
                      durability_name(parts_->config.durability), parts_->reactors[0]->backend());
 }

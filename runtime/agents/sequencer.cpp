@@ -16,9 +16,9 @@ constexpr int frames_per_round = 64;
 
 }  // namespace
 
-Sequencer::Sequencer(BatchPool& pool, const HistoryEnd& end, const Options& options)
-    : pool_(pool), options_(options), index_(end.batch_index), seq_(end.seq), time_ns_(end.time_ns), chain_(end.chain) {
-  LOCKSTEP_ASSERT(pool.sealed() == end.batch_index, "the pool does not start where the history ends");
+Sequencer::Sequencer(BatchPool& pool, const HistoryPosition& end, const Options& options)
+    : pool_(pool), options_(options), index_(end.index), seq_(end.seq), time_ns_(end.time_ns), chain_(end.chain) {
+  LOCKSTEP_ASSERT(pool.sealed() == end.index, "the pool does not start where the history ends");
   LOCKSTEP_ASSERT(options.seal_depth != 0, "nothing would ever be sealed");
 }
 

@@ -23,20 +23,12 @@
 #include <span>
 #include <vector>
 
-#include "journal/record.hpp"
+#include "journal/batch.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/batch_pool.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
 namespace lockstep {
-
-/// Where a history ends: what a sequencer goes on from.
-struct HistoryEnd {
-  std::uint64_t batch_index = 0;
-  std::uint64_t seq = 0;
-  std::int64_t time_ns = 0;
-  Digest chain;
-};
 
 /// When an executor wants time to pass: the stamped time of its earliest timer, `mail_carried` when messages wait for
 /// the next batch, or `nothing_due`. The executor stores it (release) before it publishes its cursor; the sequencer
@@ -57,8 +49,8 @@ class Sequencer final : public Agent {
     std::uint64_t schema_id = 0;   ///< of the application; part of every batch
   };
 
-  /// Goes on behind `end`; the pool's cursors must stand at end.batch_index.
-  Sequencer(BatchPool& pool, const HistoryEnd& end, const Options& options);
+  /// Goes on behind `end`; the pool's cursors must stand at end.index.
+  Sequencer(BatchPool& pool, const HistoryPosition& end, const Options& options);
 
   /// Records of a perimeter on another thread. Before the first do_work().
   void add_inbound(ByteRing& ring) { inbound_.push_back(&ring); }

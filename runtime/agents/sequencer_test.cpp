@@ -30,8 +30,8 @@ RecordHeader header_for(std::string_view payload, std::uint64_t request) {
 
 /// A sequencer with a pool of four 4 KiB slabs, and the readers played by the test.
 struct Bench {
-  explicit Bench(const HistoryEnd& end = {}, std::uint32_t seal_depth = 1)
-      : pool({.slabs = 4, .max_batch_bytes = small_batch_bytes, .executors = 1, .last_index = end.batch_index}),
+  explicit Bench(const HistoryPosition& end = {}, std::uint32_t seal_depth = 1)
+      : pool({.slabs = 4, .max_batch_bytes = small_batch_bytes, .executors = 1, .last_index = end.index}),
         sequencer(pool, end, {.seal_depth = seal_depth, .schema_id = 99}) {}
 
   bool add(std::string_view payload, std::int64_t arrival_ns) {
@@ -125,7 +125,7 @@ TEST_CASE("a payload's last block is filled as the journal's reader expects") {
 }
 
 TEST_CASE("stamped time never runs back, behind the recovered history neither") {
-  Bench bench({.batch_index = 9, .seq = 70, .time_ns = 5000, .chain = {1, 2}}, 4);
+  Bench bench({.index = 9, .seq = 70, .time_ns = 5000, .chain = {1, 2}}, 4);
   REQUIRE(bench.add("a", 4000));
   REQUIRE(bench.add("b", 6000));
   REQUIRE(bench.add("c", 5500));
@@ -153,7 +153,7 @@ TEST_CASE("genesis is the first record of batch 1, under the messages that came 
 }
 
 TEST_CASE("an empty batch is stamped when a timer is due, once, and not before it is due") {
-  Bench bench({.batch_index = 3, .seq = 5, .time_ns = 100, .chain = {}});
+  Bench bench({.index = 3, .seq = 5, .time_ns = 100, .chain = {}});
   NextDue due;
   bench.sequencer.add_due(due);
   CHECK(bench.work(200) == 0);
@@ -175,7 +175,7 @@ TEST_CASE("an empty batch is stamped when a timer is due, once, and not before i
 }
 
 TEST_CASE("mail carried over asks for a tick at once, at a time that does not run back") {
-  Bench bench({.batch_index = 3, .seq = 5, .time_ns = 1000, .chain = {}});
+  Bench bench({.index = 3, .seq = 5, .time_ns = 1000, .chain = {}});
   NextDue due;
   due.time_ns.store(NextDue::mail_carried);
   bench.sequencer.add_due(due);

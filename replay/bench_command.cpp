@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "replay/commands.hpp"
+#include "replay/progress.hpp"
 #include "runtime/admin_server.hpp"
 #include "runtime/load/load_report.hpp"
 
@@ -47,8 +48,9 @@ ExitCode bench_command(const BenchOptions& options) {
   load.host = at->host;
   load.port = at->port;
   const auto factory = [&](std::uint32_t) { return std::make_unique<ProgramWorkload>(options.program.load); };
-  const auto result = run_load(load, factory, load_progress_line());
-  end_load_progress_line();
+  Progress progress("loading", "requests", load.requests);
+  const auto result = run_load(load, factory, [&](std::uint64_t answered) { progress.update(answered); });
+  progress.finish();
   if (!result) return report(result.error());
   fmt::print("{}", options.json ? load_json(load, *result) + "\n" : load_text(load, *result));
   if (!options.hgrm_file.empty())

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Progress: how far a long command is, on stderr: a bar redrawn in place on a terminal, silence elsewhere. Called as
-/// often as one likes; it draws at most ten times a second. One thread.
+/// often as one likes; it draws at most ten times a second. One thread at a time.
 
 #include <cstdint>
 #include <string>

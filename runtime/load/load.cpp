@@ -33,16 +33,13 @@ Result<void> validate(const LoadOptions& options) {
 /// Calls `progress` a few times a second until stopped.
 class Reporter {
  public:
-  Reporter(const Workers& workers, std::uint64_t requests, const std::function<void(const LoadProgress&)>& progress)
-      : thread_([this, &workers, requests, &progress] {
-          const auto start = std::chrono::steady_clock::now();
+  Reporter(const Workers& workers, const std::function<void(std::uint64_t)>& progress)
+      : thread_([this, &workers, &progress] {
           std::unique_lock lock(mutex_);
           while (!stopped_.wait_for(lock, std::chrono::milliseconds(200), [this] { return stop_; })) {
-            LoadProgress now;
-            for (const auto& worker : workers) now.answered += worker->answers();
-            now.requests = requests;
-            now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            progress(now);
+            std::uint64_t answered = 0;
+            for (const auto& worker : workers) answered += worker->answers();
+            progress(answered);
           }
         }) {}
   ~Reporter() {
@@ -84,7 +81,7 @@ LoadResult merged(const Workers& workers) {
 }  // namespace
 
 Result<LoadResult> run_load(const LoadOptions& asked, const WorkloadFactory& workload,
-                            const std::function<void(const LoadProgress&)>& progress) {
+                            const std::function<void(std::uint64_t answered)>& progress) {
   if (auto valid = validate(asked); !valid) return std::unexpected(valid.error());
   LoadOptions options = asked;
   options.threads = std::min(options.threads, options.connections);
@@ -97,7 +94,7 @@ Result<LoadResult> run_load(const LoadOptions& asked, const WorkloadFactory& wor
   const std::int64_t start_ns = SystemClock().steady_ns() + head_start_ns;
   {
     std::unique_ptr<Reporter> reporter;
-    if (progress) reporter = std::make_unique<Reporter>(workers, options.requests, progress);
+    if (progress) reporter = std::make_unique<Reporter>(workers, progress);
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers.size(); ++i) threads.emplace_back([&, i] { workers[i]->run(start_ns); });
     workers[0]->run(start_ns);

@@ -66,15 +66,9 @@ struct LoadResult {
   }
 };
 
-/// How far a run is; told about five times a second, on one of its threads.
-struct LoadProgress {
-  std::uint64_t answered = 0;
-  std::uint64_t requests = 0;
-  double seconds = 0;
-};
-
-/// Connects everything, then runs. Errors: a connection that cannot be made, options that cannot be.
+/// Connects everything, then runs. `progress` is told how many answers came, about five times a second, on a thread of
+/// its own. Errors: a connection that cannot be made, options that cannot be.
 [[nodiscard]] Result<LoadResult> run_load(const LoadOptions& options, const WorkloadFactory& workload,
-                                          const std::function<void(const LoadProgress&)>& progress = {});
+                                          const std::function<void(std::uint64_t answered)>& progress = {});
 
 }  // namespace lockstep

@@ -2,11 +2,8 @@
 #include "runtime/load/load_report.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace lockstep {
@@ -53,22 +50,6 @@ std::string load_json(const LoadOptions& options, const LoadResult& result) {
                                       {"elapsed_ns", result.elapsed_ns},    {"latency_ns", latency},
                                       {"first_error", result.first_error}};
   return report.dump();
-}
-
-std::function<void(const LoadProgress&)> load_progress_line() {
-  if (::isatty(STDERR_FILENO) == 0) return {};
-  return [](const LoadProgress& progress) {
-    const double done = static_cast<double>(progress.answered);
-    std::fputs(fmt::format("\r{:5.1f} %  {} of {}  {:.0f}/s \x1b[K",
-                           100 * done / static_cast<double>(std::max<std::uint64_t>(progress.requests, 1)),
-                           progress.answered, progress.requests, done / std::max(progress.seconds, 1e-3))
-                   .c_str(),
-               stderr);
-  };
-}
-
-void end_load_progress_line() {
-  if (::isatty(STDERR_FILENO) != 0) std::fputs("\r\x1b[K", stderr);
 }
 
 }  // namespace lockstep

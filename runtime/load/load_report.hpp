@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a load run is told as: a few lines for people, one JSON object for programs, and a progress line while it runs.
+/// What a load run is told as: a few lines for people, one JSON object for programs. Pure functions.
 
 #include <string>
 
@@ -14,10 +14,5 @@ namespace lockstep {
 
 /// The same as one JSON object; latencies in nanoseconds.
 [[nodiscard]] std::string load_json(const LoadOptions& options, const LoadResult& result);
-
-/// A line on stderr that rewrites itself; nothing when stderr is no terminal.
-[[nodiscard]] std::function<void(const LoadProgress&)> load_progress_line();
-/// Ends that line.
-void end_load_progress_line();
 
 }  // namespace lockstep

@@ -10,21 +10,22 @@
 #include "replay/hash_compare.hpp"
 #include "replay/progress.hpp"
 #include "runtime/admin_server.hpp"
+#include "runtime/agents/checkpoint_agent.hpp"
+#include "runtime/hash_page.hpp"
 
 namespace lockstep {
 namespace {
 
-Result<std::vector<HashPoint>> points_of_directory(const std::string& directory) {
+Result<std::vector<Checkpoint>> checkpoints_of_directory(const std::string& directory) {
   PosixDisk disk;
   auto content = read_hash_log(disk, directory);
   if (!content) return std::unexpected(content.error());
-  std::vector<HashPoint> points;
-  for (const HashEntry& entry : content->entries)
-    points.push_back({entry.index, entry.last_seq, entry.state_root, entry.effects, entry.chain});
-  return points;
+  std::vector<Checkpoint> checkpoints;
+  for (const HashEntry& entry : content->entries) checkpoints.push_back(checkpoint_of(entry));
+  return checkpoints;
 }
 
-Result<std::vector<HashPoint>> points_of_node(const io::Endpoint& admin, int timeout_ms) {
+Result<std::vector<Checkpoint>> checkpoints_of_node(const io::Endpoint& admin, int timeout_ms) {
   const auto body = admin_get(admin, "/hash", timeout_ms);
   if (!body) return std::unexpected(body.error());
   return parse_hash_page(*body);
@@ -53,10 +54,10 @@ void print_text(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
       continue;
     }
     if (!verdict.at[i]) continue;
-    const HashPoint& at = *verdict.at[i];
+    const Checkpoint& at = *verdict.at[i];
     const std::size_t group = answering < verdict.group.size() ? verdict.group[answering] : 0;
     ++answering;
-    const std::uint64_t ahead = sides[i].points.back().batch - at.batch;
+    const std::uint64_t ahead = sides[i].checkpoints.back().batch - at.batch;
     fmt::print("{:<{}}  seq {}  root {}  effects {}  chain {}{}{}\n", sides[i].name, width, with_separators(at.seq),
                at.root.short_hex(), at.effects.short_hex(), at.chain.short_hex(),
                ahead == 0 ? "" : fmt::format("  ({} batches ahead)", ahead), group == 0 ? "" : "  DIFFERS");
@@ -97,10 +98,10 @@ void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
 
 HashSide load_hash_side(const std::string& name, int timeout_ms) {
   const auto admin = parse_endpoint(name);
-  auto points = admin ? points_of_node(*admin, timeout_ms) : points_of_directory(name);
-  if (!points) return {name, {}, points.error()};
-  if (points->empty()) return {name, {}, Error{ErrorCode::incomplete, "it has taken no checkpoint yet"}};
-  return {name, std::move(*points), std::nullopt};
+  auto checkpoints = admin ? checkpoints_of_node(*admin, timeout_ms) : checkpoints_of_directory(name);
+  if (!checkpoints) return {name, {}, checkpoints.error()};
+  if (checkpoints->empty()) return {name, {}, Error{ErrorCode::incomplete, "it has taken no checkpoint yet"}};
+  return {name, std::move(*checkpoints), std::nullopt};
 }
 
 ExitCode hash_compare_command(const HashCompareOptions& options) {

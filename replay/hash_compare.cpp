@@ -9,19 +9,19 @@
 namespace lockstep {
 namespace {
 
-const HashPoint* find_point(const HashSide& side, std::uint64_t batch) {
-  const auto found = std::ranges::lower_bound(side.points, batch, {}, &HashPoint::batch);
-  return found != side.points.end() && found->batch == batch ? &*found : nullptr;
+const Checkpoint* find_checkpoint(const HashSide& side, std::uint64_t batch) {
+  const auto found = std::ranges::lower_bound(side.checkpoints, batch, {}, &Checkpoint::batch);
+  return found != side.checkpoints.end() && found->batch == batch ? &*found : nullptr;
 }
 
-/// Batches that every answering side has a point for, ascending.
+/// Batches that every answering side has a checkpoint for, ascending.
 std::vector<std::uint64_t> common_batches(const std::vector<HashSide>& sides) {
   std::map<std::uint64_t, std::size_t> count;
   std::size_t answering = 0;
   for (const HashSide& side : sides) {
     if (side.error) continue;
     ++answering;
-    for (const HashPoint& point : side.points) ++count[point.batch];
+    for (const Checkpoint& checkpoint : side.checkpoints) ++count[checkpoint.batch];
   }
   std::vector<std::uint64_t> common;
   for (const auto& [batch, sides_with_it] : count)
@@ -30,33 +30,33 @@ std::vector<std::uint64_t> common_batches(const std::vector<HashSide>& sides) {
 }
 
 bool all_equal_at(const std::vector<HashSide>& sides, std::uint64_t batch) {
-  const HashPoint* first = nullptr;
+  const Checkpoint* first = nullptr;
   for (const HashSide& side : sides) {
     if (side.error) continue;
-    const HashPoint* point = find_point(side, batch);
-    if (first == nullptr) first = point;
-    if (point == nullptr || *point != *first) return false;
+    const Checkpoint* checkpoint = find_checkpoint(side, batch);
+    if (first == nullptr) first = checkpoint;
+    if (checkpoint == nullptr || *checkpoint != *first) return false;
   }
   return true;
 }
 
-/// Numbers the groups of equal points, the largest first.
+/// Numbers the groups of equal checkpoints, the largest first.
 void group_sides(HashVerdict& verdict) {
-  std::vector<std::pair<HashPoint, std::size_t>> groups;  // a group's bits and how many sides have them
-  for (const auto& point : verdict.at) {
-    if (!point) continue;
-    const auto known = std::ranges::find(groups, *point, &std::pair<HashPoint, std::size_t>::first);
+  std::vector<std::pair<Checkpoint, std::size_t>> groups;  // a group's bits and how many sides have them
+  for (const auto& checkpoint : verdict.at) {
+    if (!checkpoint) continue;
+    const auto known = std::ranges::find(groups, *checkpoint, &std::pair<Checkpoint, std::size_t>::first);
     if (known == groups.end()) {
-      groups.emplace_back(*point, 1);
+      groups.emplace_back(*checkpoint, 1);
     } else {
       ++known->second;
     }
   }
-  std::ranges::stable_sort(groups, std::greater{}, &std::pair<HashPoint, std::size_t>::second);
+  std::ranges::stable_sort(groups, std::greater{}, &std::pair<Checkpoint, std::size_t>::second);
   verdict.group.clear();
-  for (const auto& point : verdict.at) {
-    if (!point) continue;
-    const auto known = std::ranges::find(groups, *point, &std::pair<HashPoint, std::size_t>::first);
+  for (const auto& checkpoint : verdict.at) {
+    if (!checkpoint) continue;
+    const auto known = std::ranges::find(groups, *checkpoint, &std::pair<Checkpoint, std::size_t>::first);
     verdict.group.push_back(static_cast<std::size_t>(known - groups.begin()));
   }
 }
@@ -87,7 +87,8 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
   }
   verdict.batch = at_batch.value_or(common.back());
   for (std::size_t i = 0; i < sides.size(); ++i)
-    if (const HashPoint* point = sides[i].error ? nullptr : find_point(sides[i], verdict.batch)) verdict.at[i] = *point;
+    if (const Checkpoint* checkpoint = sides[i].error ? nullptr : find_checkpoint(sides[i], verdict.batch))
+      verdict.at[i] = *checkpoint;
   group_sides(verdict);
 
   // A chain cannot heal, so any common batch at which two sides differ is a divergence, later equality or not.

@@ -11,26 +11,26 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "runtime/hash_page.hpp"
+#include "runtime/agents/checkpoint.hpp"
 
 namespace lockstep {
 
-/// One side of a comparison: its points in batch order, or why there are none.
+/// One side of a comparison: its checkpoints in batch order, or why there are none.
 struct HashSide {
   std::string name;
-  std::vector<HashPoint> points;
+  std::vector<Checkpoint> checkpoints;
   std::optional<Error> error;
 };
 
 struct HashVerdict {
   enum class Kind { equal, diverged, incomplete };
   Kind kind = Kind::incomplete;
-  std::uint64_t batch = 0;                   ///< where it was drawn: the last batch that every answering side has
-  std::vector<std::optional<HashPoint>> at;  ///< per side, its point there
-  std::vector<std::size_t> group;            ///< per answering side: equal numbers, equal bits; 0 is the largest group
-  std::uint64_t last_equal_batch = 0;        ///< diverged: the last common batch at which all were equal; 0 for none
-  std::uint64_t first_different_batch = 0;   ///< diverged: the first common batch at which they were not
-  std::string reason;                        ///< incomplete: why
+  std::uint64_t batch = 0;                    ///< where it was drawn: the last batch that every answering side has
+  std::vector<std::optional<Checkpoint>> at;  ///< per side, its checkpoint there
+  std::vector<std::size_t> group;             ///< per answering side: equal numbers, equal bits; 0 is the largest group
+  std::uint64_t last_equal_batch = 0;         ///< diverged: the last common batch at which all were equal; 0 for none
+  std::uint64_t first_different_batch = 0;    ///< diverged: the first common batch at which they were not
+  std::string reason;                         ///< incomplete: why
 };
 
 /// Draws the verdict. With `at_batch`, at that batch instead of the last common one.

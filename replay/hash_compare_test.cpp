@@ -7,11 +7,11 @@ using namespace lockstep;
 
 namespace {
 
-HashPoint point(std::uint64_t batch, std::uint64_t root) {
-  return {batch, batch * 10, {root, 1}, {2, 2}, {batch, 3}};
+Checkpoint at(std::uint64_t batch, std::uint64_t root) {
+  return {batch, batch * 10, 5, {root, 1}, {2, 2}, {batch, 3}};
 }
-HashSide side(std::string name, std::vector<HashPoint> points) {
-  return {std::move(name), std::move(points), {}};
+HashSide side(std::string name, std::vector<Checkpoint> checkpoints) {
+  return {std::move(name), std::move(checkpoints), {}};
 }
 HashSide silent(std::string name) {
   return {std::move(name), {}, Error{ErrorCode::incomplete, "no answer in 2 ms"}};
@@ -20,17 +20,16 @@ HashSide silent(std::string name) {
 }  // namespace
 
 TEST_CASE("sides that agree at the last batch both have are equal, whoever is ahead") {
-  const auto verdict =
-      compare_hashes({side("a", {point(1, 7), point(2, 8), point(3, 9)}), side("b", {point(1, 7), point(2, 8)})}, {});
+  const auto verdict = compare_hashes({side("a", {at(1, 7), at(2, 8), at(3, 9)}), side("b", {at(1, 7), at(2, 8)})}, {});
   CHECK(verdict.kind == HashVerdict::Kind::equal);
   CHECK(verdict.batch == 2);
 }
 
 TEST_CASE("a difference is located between two checkpoints, and the majority is group 0") {
-  const auto verdict = compare_hashes(
-      {side("a", {point(1, 7), point(2, 99), point(3, 98)}), side("b", {point(1, 7), point(2, 8), point(3, 9)}),
-       side("c", {point(1, 7), point(2, 8), point(3, 9)})},
-      {});
+  const auto verdict =
+      compare_hashes({side("a", {at(1, 7), at(2, 99), at(3, 98)}), side("b", {at(1, 7), at(2, 8), at(3, 9)}),
+                      side("c", {at(1, 7), at(2, 8), at(3, 9)})},
+                     {});
   CHECK(verdict.kind == HashVerdict::Kind::diverged);
   CHECK(verdict.last_equal_batch == 1);
   CHECK(verdict.first_different_batch == 2);
@@ -38,14 +37,13 @@ TEST_CASE("a difference is located between two checkpoints, and the majority is 
 }
 
 TEST_CASE("a state that healed is still a divergence") {
-  const auto verdict =
-      compare_hashes({side("a", {point(1, 5), point(2, 8)}), side("b", {point(1, 6), point(2, 8)})}, {});
+  const auto verdict = compare_hashes({side("a", {at(1, 5), at(2, 8)}), side("b", {at(1, 6), at(2, 8)})}, {});
   CHECK(verdict.kind == HashVerdict::Kind::diverged);
   CHECK(verdict.first_different_batch == 1);
 }
 
 TEST_CASE("a side that does not answer makes the verdict incomplete, never equal") {
-  const auto verdict = compare_hashes({side("a", {point(1, 7)}), side("b", {point(1, 7)}), silent("c")}, {});
+  const auto verdict = compare_hashes({side("a", {at(1, 7)}), side("b", {at(1, 7)}), silent("c")}, {});
   CHECK(verdict.kind == HashVerdict::Kind::incomplete);
   CHECK(verdict.reason == "c: no answer in 2 ms");
   CHECK(verdict.batch == 1);
@@ -53,12 +51,12 @@ TEST_CASE("a side that does not answer makes the verdict incomplete, never equal
 }
 
 TEST_CASE("a difference among those that answer is a divergence even if another is silent") {
-  const auto verdict = compare_hashes({side("a", {point(1, 7)}), side("b", {point(1, 8)}), silent("c")}, {});
+  const auto verdict = compare_hashes({side("a", {at(1, 7)}), side("b", {at(1, 8)}), silent("c")}, {});
   CHECK(verdict.kind == HashVerdict::Kind::diverged);
 }
 
 TEST_CASE("without a checkpoint in common nothing is equal") {
-  CHECK(compare_hashes({side("a", {point(1, 7)}), side("b", {point(2, 7)})}, {}).kind == HashVerdict::Kind::incomplete);
+  CHECK(compare_hashes({side("a", {at(1, 7)}), side("b", {at(2, 7)})}, {}).kind == HashVerdict::Kind::incomplete);
   CHECK(compare_hashes({side("a", {}), side("b", {})}, {}).kind == HashVerdict::Kind::incomplete);
-  CHECK(compare_hashes({side("a", {point(1, 7)}), side("b", {point(1, 7)})}, 5).kind == HashVerdict::Kind::incomplete);
+  CHECK(compare_hashes({side("a", {at(1, 7)}), side("b", {at(1, 7)})}, 5).kind == HashVerdict::Kind::incomplete);
 }

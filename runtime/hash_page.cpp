@@ -2,6 +2,7 @@
 #include "runtime/hash_page.hpp"
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace lockstep {
 namespace {
@@ -10,10 +11,12 @@ using nlohmann::json;
 
 constexpr const char* page_schema = "lockstep.hash/1";
 
-bool read_number(const json& object, const char* key, std::uint64_t& into) {
+template <class Number>
+bool read_number(const json& object, const char* key, Number& into) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) return false;
-  into = found->get<std::uint64_t>();
+  if (found == object.end() || !found->is_number_integer()) return false;
+  if (std::is_unsigned_v<Number> && !found->is_number_unsigned()) return false;
+  into = found->get<Number>();
   return true;
 }
 
@@ -27,34 +30,36 @@ bool read_digest(const json& object, const char* key, Digest& into) {
 
 }  // namespace
 
-std::string hash_page(const std::vector<HashPoint>& points) {
+std::string hash_page(const std::vector<Checkpoint>& checkpoints) {
   json page{{"schema", page_schema}, {"checkpoints", json::array()}};
-  for (const HashPoint& point : points)
-    page["checkpoints"].push_back({{"batch", point.batch},
-                                   {"seq", point.seq},
-                                   {"root", point.root.hex()},
-                                   {"effects", point.effects.hex()},
-                                   {"chain", point.chain.hex()}});
+  for (const Checkpoint& checkpoint : checkpoints)
+    page["checkpoints"].push_back({{"batch", checkpoint.batch},
+                                   {"seq", checkpoint.seq},
+                                   {"time_ns", checkpoint.time_ns},
+                                   {"root", checkpoint.root.hex()},
+                                   {"effects", checkpoint.effects.hex()},
+                                   {"chain", checkpoint.chain.hex()}});
   return page.dump();
 }
 
-Result<std::vector<HashPoint>> parse_hash_page(const std::string& body) {
+Result<std::vector<Checkpoint>> parse_hash_page(const std::string& body) {
   const json page = json::parse(body, nullptr, false);
   const auto refuse = [] { return fail(ErrorCode::incomplete, "the answer is not a lockstep.hash/1 page"); };
   if (!page.is_object() || page.value("schema", json()) != page_schema) return refuse();
-  const auto checkpoints = page.find("checkpoints");
-  if (checkpoints == page.end() || !checkpoints->is_array()) return refuse();
-  std::vector<HashPoint> points;
-  for (const json& entry : *checkpoints) {
-    HashPoint point;
-    if (!entry.is_object() || !read_number(entry, "batch", point.batch) || !read_number(entry, "seq", point.seq) ||
-        !read_digest(entry, "root", point.root) || !read_digest(entry, "effects", point.effects) ||
-        !read_digest(entry, "chain", point.chain))
+  const auto listed = page.find("checkpoints");
+  if (listed == page.end() || !listed->is_array()) return refuse();
+  std::vector<Checkpoint> checkpoints;
+  for (const json& entry : *listed) {
+    Checkpoint checkpoint;
+    if (!entry.is_object() || !read_number(entry, "batch", checkpoint.batch) ||
+        !read_number(entry, "seq", checkpoint.seq) || !read_number(entry, "time_ns", checkpoint.time_ns) ||
+        !read_digest(entry, "root", checkpoint.root) || !read_digest(entry, "effects", checkpoint.effects) ||
+        !read_digest(entry, "chain", checkpoint.chain))
       return refuse();
-    if (!points.empty() && points.back().batch >= point.batch) return refuse();
-    points.push_back(point);
+    if (!checkpoints.empty() && checkpoints.back().batch >= checkpoint.batch) return refuse();
+    checkpoints.push_back(checkpoint);
   }
-  return points;
+  return checkpoints;
 }
 
 }  // namespace lockstep

@@ -7,21 +7,21 @@ using namespace lockstep;
 
 namespace {
 
-HashPoint point(std::uint64_t batch, std::uint64_t root) {
-  return {batch, batch * 10, {root, 1}, {2, 2}, {batch, 3}};
+Checkpoint checkpoint(std::uint64_t batch, std::uint64_t root) {
+  return {batch, batch * 10, -5, {root, 1}, {2, 2}, {batch, 3}};
 }
 
 }  // namespace
 
 TEST_CASE("a hash page reads back as itself, and damage is refused") {
-  const std::vector<HashPoint> points{point(1, 7), point(4, ~0ULL)};
-  const auto read = parse_hash_page(hash_page(points));
+  const std::vector<Checkpoint> checkcheckpoints{checkpoint(1, 7), checkpoint(4, ~0ULL)};
+  const auto read = parse_hash_page(hash_page(checkpoints));
   REQUIRE(read.has_value());
-  CHECK(*read == points);
-  for (const char* bad :
-       {"", "{}", "[]", "{\"schema\":\"lockstep.hash/9\",\"checkpoints\":[]}",
-        "{\"schema\":\"lockstep.hash/1\",\"checkpoints\":[{\"batch\":1}]}",
-        "{\"schema\":\"lockstep.hash/"
-        "1\",\"checkpoints\":[{\"batch\":1,\"seq\":1,\"root\":\"xyz\",\"effects\":\"\",\"chain\":\"\"}]}"})
+  CHECK(*read == checkpoints);
+  for (const char* bad : {"", "{}", "[]", "{\"schema\":\"lockstep.hash/9\",\"checkcheckpoints\":[]}",
+                          "{\"schema\":\"lockstep.hash/1\",\"checkcheckpoints\":[{\"batch\":1}]}",
+                          "{\"schema\":\"lockstep.hash/"
+                          "1\",\"checkcheckpoints\":[{\"batch\":1,\"seq\":1,\"time_ns\":1,\"root\":\"xyz\",\"effects\":"
+                          "\"\",\"chain\":\"\"}]}"})
     CHECK_FALSE(parse_hash_page(bad).has_value());
 }

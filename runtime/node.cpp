@@ -17,6 +17,7 @@
 #include "runtime/agents/journal_agent.hpp"
 #include "runtime/agents/perimeter.hpp"
 #include "runtime/agents/sequencer.hpp"
+#include "runtime/hash_page.hpp"
 #include "runtime/history_run.hpp"
 #include "runtime/io/reactor.hpp"
 #include "runtime/runner.hpp"

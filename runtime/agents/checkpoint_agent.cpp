@@ -5,10 +5,6 @@
 
 namespace lockstep {
 
-HashPoint hash_point(const Checkpoint& checkpoint) {
-  return {checkpoint.batch, checkpoint.seq, checkpoint.root, checkpoint.effects, checkpoint.chain};
-}
-
 HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind) {
   HashEntry entry;
   entry.kind = kind;
@@ -19,6 +15,10 @@ HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind) {
   entry.effects = checkpoint.effects;
   entry.chain = checkpoint.chain;
   return entry;
+}
+
+Checkpoint checkpoint_of(const HashEntry& entry) {
+  return {entry.index, entry.last_seq, entry.time_ns, entry.state_root, entry.effects, entry.chain};
 }
 
 int CheckpointAgent::do_work(const Now&) {
@@ -38,11 +38,11 @@ int CheckpointAgent::do_work(const Now&) {
 
 void CheckpointAgent::remember(const Checkpoint& checkpoint) {
   const std::lock_guard lock(mutex_);
-  recent_.push_back(hash_point(checkpoint));
+  recent_.push_back(checkpoint);
   if (recent_.size() > kept) recent_.pop_front();
 }
 
-std::vector<HashPoint> CheckpointAgent::recent() const {
+std::vector<Checkpoint> CheckpointAgent::recent() const {
   const std::lock_guard lock(mutex_);
   return {recent_.begin(), recent_.end()};
 }

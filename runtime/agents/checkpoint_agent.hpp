@@ -6,20 +6,18 @@
 
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "journal/hash_log.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/checkpoint.hpp"
-#include "runtime/hash_page.hpp"
 
 namespace lockstep {
 
-/// A checkpoint as others see it, and as the hash log keeps it.
-[[nodiscard]] HashPoint hash_point(const Checkpoint& checkpoint);
+/// A checkpoint as the hash log keeps it, and back.
 [[nodiscard]] HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind);
+[[nodiscard]] Checkpoint checkpoint_of(const HashEntry& entry);
 
 class CheckpointAgent final : public Agent {
  public:
@@ -34,14 +32,14 @@ class CheckpointAgent final : public Agent {
   /// Remembers one that was taken before the agent ran: while history was executed again.
   void remember(const Checkpoint& checkpoint);
 
-  [[nodiscard]] std::vector<HashPoint> recent() const;
+  [[nodiscard]] std::vector<Checkpoint> recent() const;
 
  private:
   CheckpointBoard& board_;
   HashLog& log_;
   bool log_failed_ = false;
   mutable std::mutex mutex_;  // taken once a checkpoint, and by readers
-  std::deque<HashPoint> recent_;
+  std::deque<Checkpoint> recent_;
 };
 
 }  // namespace lockstep

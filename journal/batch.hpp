@@ -2,7 +2,7 @@
 #pragma once
 
 /// Batch: an immutable run of consecutive records, sealed by the sequencer; the unit of journal write, of replication
-/// and of execution. Its header is logical: the same on every replica and in every copy of a history (rules 7 and 20).
+/// and of execution. Its header is logical: the same on every replica and in every copy of a history.
 /// Where and when a node stored it stands in the journal's own block header, never here.
 ///
 ///      0       8           16           24          32            36              40
@@ -43,7 +43,7 @@ static_assert(sizeof(BatchHeader) == 128 && alignof(BatchHeader) == 8);
 static_assert(offsetof(BatchHeader, record_count) == 32 && offsetof(BatchHeader, schema_id) == 40);
 static_assert(offsetof(BatchHeader, payload_digest) == 48 && offsetof(BatchHeader, chain) == 80);
 
-/// The one formula of the chain (rule 7): XXH3-128 over previous chain, first seq, both times, schema, record count,
+/// The one formula of the chain: XXH3-128 over previous chain, first seq, both times, schema, record count,
 /// payload bytes and payload digest. Equal chain at N means equal history up to N.
 [[nodiscard]] Digest batch_chain(const BatchHeader& header);
 

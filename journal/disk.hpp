@@ -8,7 +8,7 @@
 /// * submitted ones, for the write path: they return at once and complete through poll(), in any order, as
 ///   {token, result}. The bytes handed to submit_write stay valid and unchanged until its completion.
 ///
-/// One thread owns a Disk. Nothing here retries: a failed write or sync is final for its caller (rule 23).
+/// One thread owns a Disk. Nothing here retries: a failed write or sync is final for its caller.
 
 #include <sys/uio.h>
 

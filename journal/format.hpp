@@ -140,7 +140,7 @@ inline constexpr std::uint32_t block_flag_inline = 1;
 ///     +-----------+---------------+--------------+----------------+------------+-------+-----------+------+
 ///      136         144             152            160              176          192     208         224    256
 ///
-/// The logical fields are those of BatchHeader (rule 20), the others say where and when this node stored it. In a
+/// The logical fields are those of BatchHeader, the others say where and when this node stored it. In a
 /// block that is no batch they repeat the position reached: index, next seq, time and chain of the last batch.
 struct BlockHeader {
   Digest checksum;  ///< XXH3-128 of [16, header_bytes); of an INLINE block's payload and padding too

@@ -45,7 +45,7 @@ struct RecordHeader {
   std::uint64_t key = 0;           ///< the actor's key within its type
   std::uint64_t session = 0;       ///< who asked; 0 is the node itself
   std::uint64_t request = 0;       ///< the session's own number for this request
-  std::uint32_t ack_distance = 0;  ///< request - ack_below: how far back answers are still wanted (rule 17)
+  std::uint32_t ack_distance = 0;  ///< request - ack_below: how far back answers are still wanted
   std::uint32_t check = 0;         ///< record_check() of header and payload
   std::uint64_t seq = 0;           ///< 1, 2, 3, … without gaps over the whole history
   std::int64_t timestamp_ns = 0;   ///< stamped Unix time; never runs back along seq

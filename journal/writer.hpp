@@ -4,7 +4,7 @@
 /// JournalWriter: appends batches to a recovered journal, up to K blocks in flight, and says which are written and
 /// which are durable. Group commit is natural: one sync at a time, each covering all that had been written when it was
 /// submitted. The first error of a write or a sync, a short write among them, is final: failure() holds it, neither
-/// index moves again, nothing is retried (rule 23). Which index the node calls committed is the node's business.
+/// index moves again, nothing is retried. Which index the node calls committed is the node's business.
 ///
 /// A full segment is ended by a SEAL, durable before the next segment's first block is submitted; next segments are
 /// made ahead in the background, and without room can_append() is false: back-pressure, never a write without space.

@@ -2,7 +2,7 @@
 #pragma once
 
 /// ActorHeader: what the framework keeps of an actor in the actor's own image, in front of its root object: who it is,
-/// its clock, its counters, its timers. So it is hashed, snapshotted and undone with the state (rules 2, 3, 9). Only
+/// its clock, its counters, its timers. So it is hashed, snapshotted and undone with the state. Only
 /// code that runs in a step of the actor's executor writes it.
 ///
 ///     image:  ArenaHeader | ActorHeader 64 | root object | blocks ...

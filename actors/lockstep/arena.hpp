@@ -4,7 +4,7 @@
 /// Arena: the one place an actor's state lies: a contiguous image that is the same bytes at every address, in every
 /// process, with every compiler. Links are counted from the image's start in 16-byte units, never addresses. Memory is
 /// zeroed when allocated and when freed, and free lists live in the image, so its bytes are a function of the actor's
-/// history alone (rules 13, 14).
+/// history alone.
 ///
 /// Every write to the image is announced by before_write(), the write barrier: it keeps the old bytes, so that a
 /// trapped handler can be undone, and marks the 4 KiB pages, for hashing and snapshots. Containers call it; users do

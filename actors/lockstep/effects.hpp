@@ -2,8 +2,8 @@
 #pragma once
 
 /// EffectStage: where the effects of the handler in execution wait, in memory taken once, until the handler is done.
-/// Then the executor flushes them, or drops them if it trapped (rules 9 and 10). Limits are counted here, from the
-/// configuration in the history, so that a trap is the same on every machine (rule 8).
+/// Then the executor flushes them, or drops them if it trapped. Limits are counted here, from the
+/// configuration in the history, so that a trap is the same on every machine.
 ///
 /// An effect is an EffectHeader and its payload, zeros up to a multiple of 16; the same bytes are hashed into the
 /// history's effects and travel to the receiving executor. One thread; belongs to an executor.
@@ -58,7 +58,7 @@ static_assert(std::has_unique_object_representations_v<EffectHeader>);
   return sizeof(EffectHeader) + ((payload_bytes + 15) & ~std::size_t{15});
 }
 
-/// What a handler may do before it traps; part of the history (rule 6).
+/// What a handler may do before it traps; part of the history.
 struct EffectLimits {
   std::uint32_t handler_effects = 1024;           ///< replies, sends and timers
   std::uint32_t handler_effect_bytes = 1U << 20;  ///< of their headers and payloads

@@ -3,7 +3,7 @@
 
 /// MessageBuilder: makes a message's bytes from one argument a field, in schema order. The bytes are a function of the
 /// arguments alone: nested strings, vectors and tables are built in field order whatever order a compiler evaluates
-/// arguments in, and a field that holds its default is written like any other (rule 30).
+/// arguments in, and a field that holds its default is written like any other.
 ///
 ///     builder.encode<Order>(7u, "limit", std::span(legs));
 ///

@@ -5,7 +5,7 @@
 /// and replayed, so a type qualifies when its bytes are a function of its value: integers, enums, bool, fixed arrays,
 /// the SDK's containers, and aggregates of these without padding. `check_state<T>()` is a list of static_asserts, one
 /// rule each, whose messages name the rule and what to use instead. `layout_digest<T>()` is what two binaries compare
-/// before one reads the other's state (rule 28). All of it happens at compile time.
+/// before one reads the other's state. All of it happens at compile time.
 ///
 /// It cannot see an address stored in an integer; replay at another base catches that.
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Query: what a read-only handler, `void on(const M&, Query&) const`, may see and do. It runs on the executed state
-/// between batches, is no part of history, and changes nothing (rule 12). Belongs to one run, on its executor's thread.
+/// between batches, is no part of history, and changes nothing. Belongs to one run, on its executor's thread.
 
 #include "lockstep/context.hpp"
 

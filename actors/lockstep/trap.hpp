@@ -2,7 +2,7 @@
 #pragma once
 
 /// Trap: how a handler ends when it may not go on. Its writes and effects are undone, and the outcome becomes part of
-/// the history, so every kind below depends on logical counters only (rule 8), never on what the host has left.
+/// the history, so every kind below depends on logical counters only, never on what the host has left.
 
 #include <cstdint>
 

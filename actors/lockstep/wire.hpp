@@ -46,8 +46,8 @@ struct FrameHeader {
   std::uint32_t length = 0;  ///< bytes behind the header
   FrameKind kind{};
   std::uint8_t flags = 0;  ///< none defined yet; must be 0
-  /// Of a request: how far below its own number answers may still be wanted, so that what lies below can be forgotten
-  /// (rule 17); 0 says that all earlier ones are done with. Must be 0 in every other kind.
+  /// Of a request: how far below its own number answers may still be wanted, so that what lies below can be forgotten;
+  /// 0 says that all earlier ones are done with. Must be 0 in every other kind.
   std::uint16_t ack_distance = 0;
   std::uint64_t request = 0;  ///< chosen by the client, growing; one session never uses a number twice
   std::uint32_t message_type = 0;

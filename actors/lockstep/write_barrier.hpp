@@ -10,7 +10,7 @@
 ///                                                                                      read from the end)
 ///
 /// The log's size is the write budget: a step that needs more ends in TrapError{write_budget}. What counts against it
-/// follows from the handler's writes alone, so the budget must be the same on every replica (rules 6, 8).
+/// follows from the handler's writes alone, so the budget must be the same on every replica.
 ///
 /// One executor owns one barrier; only its thread touches it.
 

@@ -96,7 +96,7 @@ TrapKind ActorHost::call(Actor& actor, bool fresh, const Handler& handler, const
   } catch (const TrapError& error) {
     trap = error.kind;
   } catch (const std::bad_alloc&) {
-    LOCKSTEP_ASSERT(false, "the host has no memory left for a handler; that is never a trap (rule 8)");
+    LOCKSTEP_ASSERT(false, "the host has no memory left for a handler; that is never a trap");
   } catch (...) {
     trap = TrapKind::exception;
   }

@@ -5,7 +5,7 @@
 /// stage, and knows nothing of batches, rounds or rings.
 ///
 /// A handler that throws, exhausts its arena or breaks a limit is wholly undone: its writes, allocations, timers and
-/// counters, the creation of the actor itself, its effects (rule 9). What remains is one effect of kind `trap`. Every
+/// counters, the creation of the actor itself, its effects. What remains is one effect of kind `trap`. Every
 /// effect is chained into its shard's effects hash here, so what is not hashed does not leave.
 ///
 /// One thread, the executor's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bank of architecture.md section 10 on the production executor: from a stamped record to a reply.
+// The bank on the production executor: from a stamped record to a reply.
 #include <doctest/doctest.h>
 
 #include <chrono>

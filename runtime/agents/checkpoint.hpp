@@ -2,7 +2,7 @@
 #pragma once
 
 /// Checkpoints: where the state of all shards is summed up. A checkpoint is the end of the first batch whose last seq
-/// reaches the next multiple of the interval (rule 1). Each executor publishes its shards' digests into the board's
+/// reaches the next multiple of the interval. Each executor publishes its shards' digests into the board's
 /// slot for that checkpoint when it gets there, and goes on; whoever polls the board combines a slot once the last
 /// executor has filled it. So no executor waits for another: only for the poller, when it is a whole board behind.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Executor: runs committed batches on its share of the shards, in rounds (architecture.md section 5, rules 2 and 4),
+/// Executor: runs committed batches on its share of the shards, in rounds (docs/determinism.md, "Order"),
 /// as a state machine that never blocks: step() does what it can and is called again.
 ///
 ///     carried mail ─▶ due timers ─▶ records ─▶ close round ─▶ meet ─┬─▶ mail of the next round ─▶ close round …
@@ -12,7 +12,7 @@
 /// others have sent all they had for this one. An application that sends nothing never meets.
 ///
 /// A handler's effects are delivered before the next handler runs. When a ring is full, the executor takes in what has
-/// come on its inbound rings, so that two that send to each other both get on (rule 10), and returns.
+/// come on its inbound rings, so that two that send to each other both get on, and returns.
 ///
 /// The result, state and effects, does not depend on how many executors there are. One thread at a time; its rings'
 /// other ends may be on others.
@@ -47,7 +47,7 @@ class Executor {
     std::vector<ByteRing*> queries = {};  ///< QueryFrames, one ring a perimeter
     CheckpointBoard* board = nullptr;
     NextDue* due = nullptr;
-    std::uint64_t* breadcrumb = nullptr;  ///< the seq in execution is left here (rule 11)
+    std::uint64_t* breadcrumb = nullptr;  ///< the seq in execution is left here
     bool observed = true;                 ///< whether Context::log prints: not when history is run again
   };
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /// Genesis: the configuration that state and effects depend on. It is the first record of every history
-/// (RecordKind::genesis), so a journal carries its own, and no replica, replay or restart can run it under another
-/// (rule 6). Pure functions; any thread.
+/// (RecordKind::genesis), so a journal carries its own, and no replica, replay or restart can run it under another.
+/// Pure functions; any thread.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// What the host lacks (address space, memory) is no part of history: never a trap, but the end of the process, with a
-/// line that says what was asked for (rule 8). Any thread.
+/// line that says what was asked for. Any thread.
 
 #include <cstdlib>
 #include <utility>

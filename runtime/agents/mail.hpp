@@ -4,11 +4,11 @@
 /// Mail: how messages from actor to actor travel between executors and wait for their round.
 ///
 /// A frame on a mail ring is an effect of kind `send` (EffectHeader and payload, lockstep/effects.hpp), or a
-/// RoundMarker that closes its sender's round. Every executor has one ring to every other (rule 10); what it sends to
+/// RoundMarker that closes its sender's round. Every executor has one ring to every other; what it sends to
 /// its own shards goes into its mailbox at once.
 ///
 /// A Mailbox holds the mail of one round until it is handled, sorted by (shard, cause, sender, send counter): the order
-/// that does not depend on who ran where (rule 2). One thread.
+/// that does not depend on who ran where. One thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace lockstep {
 /// The last frame of a round on a mail ring.
 struct RoundMarker {
   std::uint64_t round = 0;  ///< counted over the executor's whole life
-  std::uint64_t sent = 0;   ///< whether the sender sent any message in the round, to itself included (rule 4)
+  std::uint64_t sent = 0;   ///< whether the sender sent any message in the round, to itself included
 };
 static_assert(sizeof(RoundMarker) == 16 && sizeof(RoundMarker) < sizeof(EffectHeader));
 

@@ -6,7 +6,7 @@
 /// that have something to say and taken back when it is said, so the memory follows the traffic, not the connections.
 ///
 /// A client that does not read is cut off when more than `max_output_bytes` wait for it: a reply is never what stops
-/// the node (rule 10).
+/// the node.
 ///
 /// Belongs to one perimeter and its thread.
 

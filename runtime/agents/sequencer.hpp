@@ -10,7 +10,7 @@
 ///
 /// Stamped time is max(arrival, the last stamp): it never runs back, not behind a recovered history either. A tick, a
 /// batch without records, is sealed when an executor has mail carried over or a timer due and everything sealed has
-/// been executed; otherwise an idle node stays silent (rule 5).
+/// been executed; otherwise an idle node stays silent.
 ///
 /// A single perimeter that runs on the sequencer's thread packs its records directly, through claim() and commit().
 /// Perimeters on other threads pass theirs over one ByteRing each (a RecordHeader and the payload per frame); rings are
@@ -64,7 +64,7 @@ class Sequencer final : public Agent {
   /// Stamps the claimed record: seq and timestamp are the sequencer's, everything else (check included) the header's.
   void commit(const RecordHeader& header, std::int64_t arrival_ns);
 
-  /// The first record of every history (rule 6); only when the history is empty and nothing has been packed.
+  /// The first record of every history; only when the history is empty and nothing has been packed.
   void append_genesis(std::span<const std::byte> payload, std::int64_t now_ns);
 
   [[nodiscard]] std::size_t max_payload_bytes() const { return pool_.max_batch_bytes() - sizeof(RecordHeader); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Shard: a set of actors whose order of messages is one (architecture.md section 5), with what is kept once a shard:
-/// the directory of its actors, the effects hash, the budget of the batch, and the mail it carries into the next batch.
-/// The carried mail lies in an arena of the shard's own, hashed like an actor's.
+/// Shard: a set of actors whose order of messages is one (docs/determinism.md, "Order"), with what is kept once a
+/// shard: the directory of its actors, the effects hash, the budget of the batch, and the mail it carries into the next
+/// batch. The carried mail lies in an arena of the shard's own, hashed like an actor's.
 ///
 /// Belongs to one executor; one thread. A shortage of the host (address space, memory) ends the process with a line
-/// that says so: it is never a trap (rule 8).
+/// that says so: it is never a trap.
 
 #include <cstddef>
 #include <cstdint>

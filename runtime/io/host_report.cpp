@@ -131,7 +131,7 @@ fs::path disk_of(const fs::path& directory) {
   return fs::exists(device / "queue", error) ? device : device.parent_path();
 }
 
-/// CPUs that take the disk's interrupts: a thread that spins on one of them delays the disk (research/journal.md 6).
+/// CPUs that take the disk's interrupts: a thread that spins on one of them delays the disk.
 std::string interrupt_cpus(const fs::path& disk) {
   std::error_code error;
   // A virtio disk's interrupts bear the name of its virtio device, an NVMe disk's the name of its controller.

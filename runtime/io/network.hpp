@@ -7,7 +7,7 @@
 /// One thread owns a Network. A connection is named by a ConnectionId that is never used twice in a Network's life;
 /// calls with a dead one do nothing, since its `closed` may still be on its way. A peer that ends its sending side ends
 /// the connection.
-/// At most one send is in flight per connection (two would interleave: research uring.md section 1); its bytes stay
+/// At most one send is in flight per connection (two would interleave); its bytes stay
 /// valid until the `sent` event. Reads arrive in order; when a connection is paused its bytes stay in the kernel and
 /// the peer's window closes, which is all the back-pressure there is.
 

@@ -10,7 +10,7 @@
 /// Submissions never fail for want of room: a full queue is flushed, and what the kernel does not take yet waits in
 /// order in a list of its own. Completions are copied out in batches before they are dispatched, so a handler may
 /// queue submissions freely; it must not call reap() again.
-/// Sources: research/uring.md section 3; io_uring_setup_flags(7).
+/// Source: io_uring_setup_flags(7).
 
 #include <liburing.h>
 

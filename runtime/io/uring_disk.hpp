@@ -2,7 +2,7 @@
 #pragma once
 
 /// UringDisk: Disk by io_uring. Writes and syncs go through the reactor's ring; the kernel runs a sync in a thread of
-/// its own, so a spinning owner does not delay it (a write with RWF_DSYNC it would: research/uring.md section 2.3).
+/// its own, so a spinning owner does not delay it (a write with RWF_DSYNC it would).
 /// Background work runs on one helper thread. Buffers are not registered: the measured gain is within noise, and
 /// locked memory is scarce. One thread.
 

@@ -2,15 +2,15 @@
 #pragma once
 
 /// ShardMemory: the arenas of one shard, carved in order of creation from one reserved range of address space, each at
-/// its declared capacity and committed on touch (rule 13); and the hash tree over them.
+/// its declared capacity and committed on touch; and the hash tree over them.
 ///
 ///     images:  | arena 0 | arena 1 | ...            one range; whole pages
 ///     tables:  page marks and page digests of arena 0, of arena 1, ...; handles; arena marks; arena digests
 ///
 /// digest() looks only at marked pages of marked arenas. A page is hashed over its bytes below the high-water mark, so
-/// a page of zeroes hashes the same whether it was never touched or was freed (rule 14).
+/// a page of zeroes hashes the same whether it was never touched or was freed.
 ///
-/// A shortage of the host comes as an Error here, or as a signal at first touch; never as a trap (rule 8). How much the
+/// A shortage of the host comes as an Error here, or as a signal at first touch; never as a trap. How much the
 /// arenas of a shard may declare together is a logical limit that the executor keeps.
 ///
 /// Belongs to one executor; one thread.
@@ -41,7 +41,7 @@ class ShardMemory {
   [[nodiscard]] Result<std::uint32_t> create_arena(std::uint64_t capacity_bytes);
   /// An arena that goes on from `image`: refused when that is no image of this capacity.
   [[nodiscard]] Result<std::uint32_t> restore_arena(std::uint64_t capacity_bytes, std::span<const std::byte> image);
-  /// Takes back the last create_arena(), without a trace: after the step in which it was created was undone (rule 9).
+  /// Takes back the last create_arena(), without a trace: after the step in which it was created was undone.
   void undo_create();
 
   [[nodiscard]] std::uint32_t arena_count() const { return arena_count_; }

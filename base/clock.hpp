@@ -31,7 +31,6 @@ class ManualClock final : public Clock {
   std::int64_t real_ns() override { return real_ns_; }
   std::int64_t steady_ns() override { return steady_ns_; }
   void advance(std::int64_t by_ns) { real_ns_ += by_ns, steady_ns_ += by_ns; }
-  void step_real(std::int64_t by_ns) { real_ns_ += by_ns; }
 
  private:
   std::int64_t real_ns_;

@@ -3,18 +3,13 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <ctime>
 
 namespace lockstep {
 namespace {
 
-std::atomic<LogLevel> lowest_level{LogLevel::info};
-
 constexpr std::string_view level_name(LogLevel level) {
   switch (level) {
-    case LogLevel::debug:
-      return "debug";
     case LogLevel::info:
       return "info";
     case LogLevel::warning:
@@ -27,12 +22,7 @@ constexpr std::string_view level_name(LogLevel level) {
 
 }  // namespace
 
-void set_log_level(LogLevel lowest) {
-  lowest_level.store(lowest, std::memory_order_relaxed);
-}
-
 void log_line(LogLevel level, std::string_view subject, std::string_view text) {
-  if (level < lowest_level.load(std::memory_order_relaxed)) return;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   tm utc{};

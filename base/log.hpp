@@ -10,9 +10,8 @@
 
 namespace lockstep {
 
-enum class LogLevel { debug, info, warning, error };
+enum class LogLevel { info, warning, error };
 
-void set_log_level(LogLevel lowest);
 void log_line(LogLevel level, std::string_view subject, std::string_view text);
 
 template <class... Args>

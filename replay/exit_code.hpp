@@ -14,9 +14,7 @@ enum class ExitCode : int {
   damaged = 3,       ///< a journal is damaged
   incompatible = 4,  ///< other build, other cluster, newer format
   incomplete = 5,    ///< something could not be compared; never to be read as equal
-  trapped = 6,       ///< an actor trapped at a sequence number asked about
   failed = 7,        ///< the host refused something: a port, a file, a lock
-  interrupted = 130,
 };
 
 [[nodiscard]] constexpr ExitCode exit_code_of(ErrorCode code) {

@@ -415,9 +415,6 @@ const io::Endpoint& Node::resp_endpoint() const {
 io::Endpoint Node::admin_endpoint() const {
   return parts_->admin ? parts_->admin->endpoint() : io::Endpoint{};
 }
-std::string_view Node::io_backend() const {
-  return parts_->reactors[0]->backend();
-}
 
 std::string Node::summary() const {
   const HistoryPosition& end = parts_->history.end;

@@ -58,7 +58,6 @@ class Node {
   [[nodiscard]] const io::Endpoint& resp_endpoint() const;
   /// Port 0 when there is no admin address.
   [[nodiscard]] io::Endpoint admin_endpoint() const;
-  [[nodiscard]] std::string_view io_backend() const;
 
   /// One line for a log: what was recovered and how the threads are laid out.
   [[nodiscard]] std::string summary() const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What liburing 2.3 (Debian 12) does not give: the one file that knows which version is installed. Constants are the
-/// kernel's uapi; functions are raw register calls that the 2.3 library declares but does not export, or lacks. Include
-/// this, and never <linux/io_uring.h>, whose io_uring_buf_ring is laid out differently in C++.
+/// What liburing 2.3 (Debian 12) does not give: the one file that knows which version is installed. It is
+/// raw register calls that the 2.3 library declares but does not export, or lacks. Include this, and never
+/// <linux/io_uring.h>, whose io_uring_buf_ring is laid out differently in C++.
 
 #include <liburing.h>
 
@@ -14,11 +14,6 @@ namespace lockstep::io::abi {
 // The kernel reads the tail at byte 14 of the first entry; a header that moved it would corrupt the ring silently.
 static_assert(offsetof(io_uring_buf_ring, tail) == 14 && sizeof(io_uring_buf) == 16);
 static_assert(sizeof(io_uring_cqe) == 16 && sizeof(io_uring_sqe) == 64);
-
-// Feature bits and opcodes newer than the 2.3 header, for the capability report only.
-inline constexpr unsigned feature_reg_reg_ring = 1u << 13;     // Linux 6.3
-inline constexpr unsigned feature_recvsend_bundle = 1u << 14;  // Linux 6.10
-inline constexpr unsigned feature_min_timeout = 1u << 15;      // Linux 6.12
 
 /// Enables a ring made with IORING_SETUP_R_DISABLED; the calling thread becomes its single issuer. 0 or -errno.
 /// io_uring_enable_rings() is in 2.3's header but not in its library.

@@ -30,8 +30,6 @@ namespace lockstep {
 
 class ShardMemory {
  public:
-  static constexpr std::uint64_t default_image_bytes = std::uint64_t{64} << 30;
-
   /// Room for arenas of `image_bytes` of capacity together. `barrier` is the executor's.
   [[nodiscard]] static Result<std::unique_ptr<ShardMemory>> make(std::uint64_t image_bytes, WriteBarrier& barrier);
   ShardMemory(const ShardMemory&) = delete;

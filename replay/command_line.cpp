@@ -159,7 +159,7 @@ void add_hash(CLI::App& app, Action& action) {
 void add_doctor(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("doctor", "What this host gives, what is used instead, and what to change");
   auto options = std::make_shared<DoctorOptions>();
-  command->add_option("--data", options->data, "a data directory, whose disk is looked at too");
+  command->add_option("--data", options->data, "the data directory whose disk is looked at; default: the current one");
   command->add_flag("--json", options->json, "one JSON object on stdout");
   command->callback([options, &action] { action = [options] { return doctor_command(*options); }; });
 }

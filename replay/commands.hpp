@@ -70,7 +70,7 @@ struct HashCompareOptions {
 ExitCode hash_compare_command(const HashCompareOptions& options);
 
 struct DoctorOptions {
-  std::string data;  ///< a directory whose disk to look at; may be empty
+  std::string data;  ///< a directory whose disk to look at; empty: the current one
   bool json = false;
 };
 ExitCode doctor_command(const DoctorOptions& options);

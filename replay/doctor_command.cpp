@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "replay/commands.hpp"
+#include "runtime/io/host_report.hpp"
 #include "runtime/io/io_caps.hpp"
 
 namespace lockstep {
 
 ExitCode doctor_command(const DoctorOptions& options) {
-  const std::vector<io::Capability> rows = io::probe_io_uring();
+  std::vector<io::Capability> rows = io::probe_io_uring();
+  for (io::Capability& row : io::probe_host(options.data)) rows.push_back(std::move(row));
   if (options.json) {
     nlohmann::json out{{"schema", "lockstep.doctor/1"}, {"features", nlohmann::json::array()}};
     for (const io::Capability& row : rows)

@@ -173,7 +173,7 @@ def cpu_ticks(node):
 def doctor():
     report = json.loads(run(lockstep, "doctor", "--json"))
     assert any("io_uring" in row["feature"] or "ring" in row["feature"] for row in report["features"]), report
-    assert "feature" in run(lockstep, "doctor")
+    assert "O_DIRECT" in run(lockstep, "doctor", "--data", work)
 
 
 with tempfile.TemporaryDirectory() as work:

@@ -200,7 +200,7 @@ ExitCode journal_info_command(const JournalOptionsCli& options) {
              info->hard_state.replica_id, info->hard_state.incarnation);
   fmt::print("history    batches 1..{}   seq 1..{}   last stamp {}\n", with_separators(info->last.index),
              with_separators(info->last.seq), info->last.index == 0 ? "none" : time_text(info->last.time_ns));
-  fmt::print("chain      {}\n", info->last.chain.hex());
+  fmt::print("chain      {}\n", info->last.chain.short_hex());
   print_findings(*info);
   return info->sound() ? ExitCode::equal : ExitCode::damaged;
 }

@@ -3,8 +3,7 @@
 
 /// NodeConfig: everything `serve` can be told, with its defaults; the one list that the TOML file, --dump-config and
 /// the node share. What the state depends on stands under [genesis]: it is read only when a data directory is new,
-/// travels in the journal's first record, and is ignored (with a line that says so) when a directory already has a
-/// history.
+/// travels in the journal's first record, and is ignored when a directory already has a history.
 
 #include <cstdint>
 #include <string>

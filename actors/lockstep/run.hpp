@@ -2,7 +2,7 @@
 #pragma once
 
 /// run: makes a program of actor types. `int main(int argc, char** argv) { return lockstep::run<Bank>(argc, argv); }`
-/// has the subcommands serve, replay, journal, hash and doctor; `--help` tells of each.
+/// has the subcommands serve, replay, journal, hash, doctor and, with a load, bench; `--help` tells of each.
 
 #include <cstdint>
 

@@ -68,7 +68,7 @@ class BatchPool {
   [[nodiscard]] std::uint64_t sealed() const { return sealed_.read(); }
   /// Moved by the journal when it needs the slab no more.
   [[nodiscard]] Cursor& written() { return written_; }
-  /// Moved by the journal (later by consensus) when the batch may be executed and its replies may leave.
+  /// Moved by the journal when the batch may be executed and its replies may leave.
   [[nodiscard]] Cursor& committed() { return committed_; }
   /// Moved by executor `i` when it needs the slab no more.
   [[nodiscard]] Cursor& executed(std::uint32_t i) { return executed_[i]; }

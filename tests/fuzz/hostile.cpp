@@ -93,6 +93,13 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Sound bytes with some overwritten: pairs of offset and value, so that a fuzzer need not find the protocol by itself.
+std::string patched(std::string sound, std::span<const std::uint8_t> patches) {
+  for (std::size_t i = 0; i + 1 < patches.size(); i += 2)
+    sound[patches[i] % sound.size()] = static_cast<char>(patches[i + 1]);
+  return sound;
+}
+
 std::size_t chunk_of(std::uint8_t control) {
   return control < 128 ? SIZE_MAX : std::size_t{1} + (control & 126U) * 3;
 }
@@ -130,14 +137,22 @@ std::uint64_t depth_of(const Node& node) {
 
 void drive_native(std::span<const std::uint8_t> input) {
   if (input.empty()) return;
+  static const std::string sound =
+      deposit_frame(1) +
+      message_frame<GetBalance>(wire::FrameKind::query, 2, 1, payload_of<GetBalance>(std::uint64_t{7})) +
+      deposit_frame(3, 2);
   std::string bytes = (input[0] & 1U) != 0 ? hello_frame() : std::string();
-  bytes += text_of(input.subspan(1));
+  bytes += (input[0] & 2U) != 0 ? patched(sound, input.subspan(1)) : text_of(input.subspan(1));
   victim().attack(CodecKind::native, bytes, chunk_of(input[0]));
 }
 
 void drive_resp(std::span<const std::uint8_t> input) {
   if (input.empty()) return;
-  victim().attack(CodecKind::resp, text_of(input.subspan(1)), chunk_of(input[0]));
+  static const std::string sound =
+      "*3\r\n$7\r\nDEPOSIT\r\n$1\r\n1\r\n$2\r\n10\r\nECHO \"a\\x41\" \r\n*2\r\n$3\r\nBIG\r\n$3\r\n300\r\nPING\r\n";
+  const auto rest = input.subspan(1);
+  victim().attack(CodecKind::resp, (input[0] & 2U) != 0 ? patched(sound, rest) : std::string(text_of(rest)),
+                  chunk_of(input[0]));
 }
 
 void drive_verify(std::span<const std::uint8_t> input) {

@@ -12,8 +12,8 @@
 
 namespace lockstep::testing {
 
-/// The bytes a native client sends, after a proper hello when the first byte is odd; its other bits decide how they are
-/// cut on the way.
+/// What a native client sends. The first byte's bits say: 0, after a proper hello; 1, sound frames with the rest of the
+/// input as patches instead of the rest itself; the others, how the bytes are cut on the way.
 void drive_native(std::span<const std::uint8_t> input);
 
 /// The same for a RESP client.

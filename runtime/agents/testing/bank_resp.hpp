@@ -24,6 +24,7 @@ inline void translate_bank(resp::Command& command) {
   } else if (command.name() == "BIG") {
     const auto bytes = command.integer(0);
     if (!bytes) return;
+    if (*bytes < 0 || *bytes > 1'000'000) return command.answer().error("ERR value is out of range");
     const std::string memo(static_cast<std::size_t>(*bytes), 'm');
     command.ask<Order>(ref<Teller>(1), std::uint64_t{1}, std::int64_t{1}, memo, absent, absent, absent, Side::Buy,
                        absent, absent, absent, false, 1.0, std::uint8_t{1});

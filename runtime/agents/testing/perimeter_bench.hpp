@@ -38,7 +38,7 @@ inline std::string hello_frame(const wire::Hello& hello = {}) {
 
 template <Message M, class... Args>
 std::string payload_of(const Args&... args) {
-  MessageBuilder builder(1U << 16);
+  thread_local MessageBuilder builder(1U << 16);
   const auto bytes = builder.encode<M>(args...);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

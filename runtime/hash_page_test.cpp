@@ -14,14 +14,14 @@ Checkpoint checkpoint(std::uint64_t batch, std::uint64_t root) {
 }  // namespace
 
 TEST_CASE("a hash page reads back as itself, and damage is refused") {
-  const std::vector<Checkpoint> checkcheckpoints{checkpoint(1, 7), checkpoint(4, ~0ULL)};
+  const std::vector<Checkpoint> checkpoints{checkpoint(1, 7), checkpoint(4, ~0ULL)};
   const auto read = parse_hash_page(hash_page(checkpoints));
   REQUIRE(read.has_value());
   CHECK(*read == checkpoints);
-  for (const char* bad : {"", "{}", "[]", "{\"schema\":\"lockstep.hash/9\",\"checkcheckpoints\":[]}",
-                          "{\"schema\":\"lockstep.hash/1\",\"checkcheckpoints\":[{\"batch\":1}]}",
+  for (const char* bad : {"", "{}", "[]", "{\"schema\":\"lockstep.hash/9\",\"checkpoints\":[]}",
+                          "{\"schema\":\"lockstep.hash/1\",\"checkpoints\":[{\"batch\":1}]}",
                           "{\"schema\":\"lockstep.hash/"
-                          "1\",\"checkcheckpoints\":[{\"batch\":1,\"seq\":1,\"time_ns\":1,\"root\":\"xyz\",\"effects\":"
+                          "1\",\"checkpoints\":[{\"batch\":1,\"seq\":1,\"time_ns\":1,\"root\":\"xyz\",\"effects\":"
                           "\"\",\"chain\":\"\"}]}"})
     CHECK_FALSE(parse_hash_page(bad).has_value());
 }

@@ -16,19 +16,36 @@
 namespace lockstep {
 namespace {
 
-Result<std::vector<Checkpoint>> checkpoints_of_directory(const std::string& directory) {
+HashSide side_of_directory(const std::string& directory) {
+  HashSide side{.name = directory, .checkpoints = {}, .closing = {}, .error = {}};
   PosixDisk disk;
-  auto content = read_hash_log(disk, directory);
-  if (!content) return std::unexpected(content.error());
-  std::vector<Checkpoint> checkpoints;
-  for (const HashEntry& entry : content->entries) checkpoints.push_back(checkpoint_of(entry));
-  return checkpoints;
+  const auto content = read_hash_log(disk, directory);
+  if (!content) {
+    side.error = content.error();
+    return side;
+  }
+  for (const HashEntry& entry : content->entries) {
+    side.checkpoints.push_back(checkpoint_of(entry));
+    if (entry.kind == HashKind::closing) side.closing.push_back(entry.index);
+  }
+  return side;
 }
 
 Result<std::vector<Checkpoint>> checkpoints_of_node(const io::Endpoint& admin, int timeout_ms) {
   const auto body = admin_get(admin, "/hash", timeout_ms);
   if (!body) return std::unexpected(body.error());
   return parse_hash_page(*body);
+}
+
+HashSide side_of_node(const std::string& name, const io::Endpoint& admin, int timeout_ms) {
+  HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = {}};
+  auto checkpoints = checkpoints_of_node(admin, timeout_ms);
+  if (checkpoints) {
+    side.checkpoints = std::move(*checkpoints);
+  } else {
+    side.error = checkpoints.error();
+  }
+  return side;
 }
 
 std::string_view verdict_name(HashVerdict::Kind kind) {
@@ -98,10 +115,10 @@ void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
 
 HashSide load_hash_side(const std::string& name, int timeout_ms) {
   const auto admin = parse_endpoint(name);
-  auto checkpoints = admin ? checkpoints_of_node(*admin, timeout_ms) : checkpoints_of_directory(name);
-  if (!checkpoints) return {name, {}, checkpoints.error()};
-  if (checkpoints->empty()) return {name, {}, Error{ErrorCode::incomplete, "it has taken no checkpoint yet"}};
-  return {name, std::move(*checkpoints), std::nullopt};
+  HashSide side = admin ? side_of_node(name, *admin, timeout_ms) : side_of_directory(name);
+  if (!side.error && side.checkpoints.empty())
+    side.error = Error{ErrorCode::incomplete, "it has taken no checkpoint yet"};
+  return side;
 }
 
 ExitCode hash_compare_command(const HashCompareOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -40,6 +41,24 @@ bool all_equal_at(const std::vector<HashSide>& sides, std::uint64_t batch) {
   return true;
 }
 
+/// Where checkpoints are taken is a function of the history. So one that a side has taken, and that another has passed
+/// without taking it, shows that they part there: the first such batch up to `last`, or 0.
+std::uint64_t first_unmatched_batch(const std::vector<HashSide>& sides, std::uint64_t last) {
+  std::uint64_t first = 0;
+  for (const HashSide& side : sides) {
+    for (const Checkpoint& checkpoint : side.checkpoints) {
+      const std::uint64_t batch = checkpoint.batch;
+      if (batch > last || (first != 0 && batch >= first) || std::ranges::binary_search(side.closing, batch)) continue;
+      const auto passed = [&](const HashSide& other) {
+        return !other.error && !other.checkpoints.empty() && other.checkpoints.front().batch <= batch &&
+               other.checkpoints.back().batch >= batch && find_checkpoint(other, batch) == nullptr;
+      };
+      if (std::ranges::any_of(sides, passed)) first = batch;
+    }
+  }
+  return first;
+}
+
 /// Numbers the groups of equal checkpoints, the largest first.
 void group_sides(HashVerdict& verdict) {
   std::vector<std::pair<Checkpoint, std::size_t>> groups;  // a group's bits and how many sides have them
@@ -52,7 +71,9 @@ void group_sides(HashVerdict& verdict) {
       ++known->second;
     }
   }
-  std::ranges::stable_sort(groups, std::greater{}, &std::pair<Checkpoint, std::size_t>::second);
+  // By insertion, which keeps the order of equals (libstdc++'s stable_sort uses what C++23 deprecates).
+  for (std::size_t i = 1; i < groups.size(); ++i)
+    for (std::size_t j = i; j > 0 && groups[j].second > groups[j - 1].second; --j) std::swap(groups[j], groups[j - 1]);
   verdict.group.clear();
   for (const auto& checkpoint : verdict.at) {
     if (!checkpoint) continue;
@@ -81,11 +102,12 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
     verdict.reason = fmt::format("batch {} is not a checkpoint that all sides have", *at_batch);
     return verdict;
   }
-  if (common.empty()) {
+  const std::uint64_t unmatched = first_unmatched_batch(sides, at_batch.value_or(UINT64_MAX));
+  if (common.empty() && unmatched == 0) {
     verdict.reason = "the sides have no checkpoint in common yet";
     return verdict;
   }
-  verdict.batch = at_batch.value_or(common.back());
+  if (!common.empty()) verdict.batch = at_batch.value_or(common.back());
   for (std::size_t i = 0; i < sides.size(); ++i)
     if (const Checkpoint* checkpoint = sides[i].error ? nullptr : find_checkpoint(sides[i], verdict.batch))
       verdict.at[i] = *checkpoint;
@@ -93,13 +115,18 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
 
   // A chain cannot heal, so any common batch at which two sides differ is a divergence, later equality or not.
   for (const std::uint64_t batch : common) {
-    if (batch > verdict.batch) break;
+    if (batch > verdict.batch || (unmatched != 0 && batch > unmatched)) break;
     if (!all_equal_at(sides, batch)) {
       verdict.kind = HashVerdict::Kind::diverged;
       verdict.first_different_batch = batch;
       return verdict;
     }
     verdict.last_equal_batch = batch;
+  }
+  if (unmatched != 0) {
+    verdict.kind = HashVerdict::Kind::diverged;
+    verdict.first_different_batch = unmatched;
+    return verdict;
   }
   verdict.kind = answering == sides.size() ? HashVerdict::Kind::equal : HashVerdict::Kind::incomplete;
   return verdict;

@@ -19,6 +19,7 @@ namespace lockstep {
 struct HashSide {
   std::string name;
   std::vector<Checkpoint> checkpoints;
+  std::vector<std::uint64_t> closing;  ///< which of them are no checkpoints, but where a node was stopped; ascending
   std::optional<Error> error;
 };
 

@@ -11,10 +11,10 @@ Checkpoint at(std::uint64_t batch, std::uint64_t root) {
   return {batch, batch * 10, 5, {root, 1}, {2, 2}, {batch, 3}};
 }
 HashSide side(std::string name, std::vector<Checkpoint> checkpoints) {
-  return {std::move(name), std::move(checkpoints), {}};
+  return {std::move(name), std::move(checkpoints), {}, {}};
 }
 HashSide silent(std::string name) {
-  return {std::move(name), {}, Error{ErrorCode::incomplete, "no answer in 2 ms"}};
+  return {std::move(name), {}, {}, Error{ErrorCode::incomplete, "no answer in 2 ms"}};
 }
 
 }  // namespace
@@ -59,4 +59,23 @@ TEST_CASE("without a checkpoint in common nothing is equal") {
   CHECK(compare_hashes({side("a", {at(1, 7)}), side("b", {at(2, 7)})}, {}).kind == HashVerdict::Kind::incomplete);
   CHECK(compare_hashes({side("a", {}), side("b", {})}, {}).kind == HashVerdict::Kind::incomplete);
   CHECK(compare_hashes({side("a", {at(1, 7)}), side("b", {at(1, 7)})}, 5).kind == HashVerdict::Kind::incomplete);
+}
+
+TEST_CASE(
+    "a checkpoint that another side has passed without taking it is a divergence, though nothing common differs") {
+  const auto verdict =
+      compare_hashes({side("a", {at(1, 7), at(4, 8), at(9, 9)}), side("b", {at(1, 7), at(5, 8), at(9, 9)})}, {});
+  CHECK(verdict.kind == HashVerdict::Kind::diverged);
+  CHECK(verdict.last_equal_batch == 1);
+  CHECK(verdict.first_different_batch == 4);
+  CHECK(compare_hashes({side("a", {at(2, 7), at(4, 8)}), side("b", {at(1, 7), at(5, 8)})}, {}).kind ==
+        HashVerdict::Kind::diverged);
+}
+
+TEST_CASE("where a node was stopped, and how far a node's memory reaches back, parts nobody") {
+  HashSide stopped = side("stopped", {at(1, 7), at(3, 8), at(4, 9)});
+  stopped.closing = {3};
+  CHECK(compare_hashes({stopped, side("b", {at(1, 7), at(4, 9)})}, {}).kind == HashVerdict::Kind::equal);
+  CHECK(compare_hashes({side("short", {at(3, 8), at(4, 9)}), side("long", {at(1, 7), at(3, 8), at(4, 9)})}, {}).kind ==
+        HashVerdict::Kind::equal);
 }

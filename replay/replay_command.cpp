@@ -11,46 +11,10 @@
 #include "replay/progress.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
 #include "runtime/history_run.hpp"
+#include "runtime/recorded_roots.hpp"
 
 namespace lockstep {
 namespace {
-
-/// What was recorded beside the journal, held against what the replay comes to.
-class Recorded {
- public:
-  explicit Recorded(HashLogContent content) : content_(std::move(content)) {}
-
-  Result<void> compare(const Checkpoint& replayed) {
-    const HashEntry* recorded = content_.find(replayed.batch);
-    if (recorded == nullptr) {
-      ++missing_;
-      return {};
-    }
-    ++compared_;
-    if (recorded->state_root == replayed.root && recorded->effects == replayed.effects &&
-        recorded->chain == replayed.chain) {
-      last_equal_batch_ = replayed.batch;
-      return {};
-    }
-    return fail(
-        ErrorCode::diverged,
-        fmt::format("batch {} (seq {}) differs: recorded root {} effects {} chain {}, replayed root {} effects {} "
-                    "chain {}; the last equal checkpoint is batch {}",
-                    replayed.batch, replayed.seq, recorded->state_root.short_hex(), recorded->effects.short_hex(),
-                    recorded->chain.short_hex(), replayed.root.short_hex(), replayed.effects.short_hex(),
-                    replayed.chain.short_hex(), last_equal_batch_));
-  }
-
-  [[nodiscard]] std::uint64_t compared() const { return compared_; }
-  /// Checkpoints of the replay that were not recorded (a crash lost the hash log's tail).
-  [[nodiscard]] std::uint64_t missing() const { return missing_; }
-
- private:
-  HashLogContent content_;
-  std::uint64_t compared_ = 0;
-  std::uint64_t missing_ = 0;
-  std::uint64_t last_equal_batch_ = 0;
-};
 
 struct Replayed {
   HistoryRun run;
@@ -89,7 +53,7 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   const auto [largest_bytes, last_seq] = *measured;
   auto content = read_hash_log(disk, options.data);
   if (!content) return std::unexpected(content.error());
-  Recorded recorded(std::move(*content));
+  RecordedRoots recorded(std::move(*content));
   auto reader = JournalReader::open(disk, options.data);
   if (!reader) return std::unexpected(reader.error());
 
@@ -110,12 +74,10 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   progress.finish();
   if (!run) return std::unexpected(run.error());
   Replayed replayed{*run, 0, 0, reader->tail(), static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
-  // A clean stop leaves an entry for the last batch, which need not be a checkpoint.
-  if (run->last.index != 0 &&
-      !is_checkpoint(run->last.first_seq, run->last.record_count, (*genesis)->checkpoint_interval))
-    if (auto equal = recorded.compare(run->final_state); !equal) return std::unexpected(equal.error());
+  if (run->last.index != 0)
+    if (auto equal = recorded.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
   replayed.compared = recorded.compared();
-  replayed.missing = recorded.missing();
+  replayed.missing = recorded.not_recorded();
   return replayed;
 }
 

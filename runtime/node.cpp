@@ -20,6 +20,7 @@
 #include "runtime/hash_page.hpp"
 #include "runtime/history_run.hpp"
 #include "runtime/io/reactor.hpp"
+#include "runtime/recorded_roots.hpp"
 #include "runtime/runner.hpp"
 
 namespace lockstep {
@@ -170,19 +171,21 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   hash_log = std::make_unique<HashLog>(std::move(*log_opened));
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
 
+  auto content = read_hash_log(disk, config.data);
+  if (!content) return std::unexpected(content.error());
+  RecordedRoots roots(std::move(*content));
   HistoryRunOptions options;
   options.own_threads = layout.own_threads;
   options.perimeters = config.perimeters;
-  options.on_checkpoint = [this](const Checkpoint& checkpoint) -> Result<void> {
+  options.on_checkpoint = [&](const Checkpoint& checkpoint) -> Result<void> {
+    if (auto equal = roots.compare(checkpoint); !equal) return equal;
     checkpoints->remember(checkpoint);
     return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
   };
   auto run = run_history(*reader, *execution, clock, options);
   if (!run) return std::unexpected(run.error());
   history = *run;
-  const auto closing = hash_log->find(history.end.index);
-  if (!closing) return std::unexpected(closing.error());
-  return *closing ? hash_log->append(hash_entry(history.final_state, (*closing)->kind)) : Result<void>{};
+  return history.end.index == 0 ? Result<void>{} : roots.compare_end(history.final_state);
 }
 
 Result<void> Node::Parts::open_perimeters() {

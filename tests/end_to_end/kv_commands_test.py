@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The key-value store answers Redis clients as Redis does. usage: kv_commands_test.py KV"""
 
-import subprocess
 import sys
 import tempfile
 
@@ -75,9 +74,9 @@ def expires_by_stamped_time(redis):
     expect(redis, -2, "PTTL", "brief")
 
 
-with tempfile.TemporaryDirectory() as work:
+def serve_and_check(work, *arguments):
     data = work + "/data"
-    with Node(kv, data, "--resp", "127.0.0.1:0") as node:
+    with Node(kv, data, "--resp", "127.0.0.1:0", *arguments) as node:
         redis = Redis(node.port("resp"))
         commands(redis)
         pipelines_keep_their_order(redis)
@@ -86,9 +85,12 @@ with tempfile.TemporaryDirectory() as work:
         assert cli == '1) "2"\n2) (nil)\n', cli
         bench = run("redis-benchmark", "-p", str(node.port("resp")), "-t", "set,get,incr,mset", "-n", "200000", "-P", "16",
                     "-c", "50", "-q")
-        for name in ("SET", "GET", "INCR", "MSET"):
-            assert f"{name}" in bench, bench
-        print(bench.replace("\r", "\n").split("\n")[-2])
+        assert bench.count("requests per second") >= 4, bench
         node.stop()
     for executors in ("1", "2", "4"):
         run(kv, "replay", "verify", "--data", data, "--executors", executors)
+
+
+for layout in ((), ("--io", "epoll", "--threads", "one", "--executors", "2")):
+    with tempfile.TemporaryDirectory() as directory:
+        serve_and_check(directory, *layout)

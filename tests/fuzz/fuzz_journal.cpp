@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is read back from a disk: a batch's records behind a header that vouches for them, a genesis record, a hash
-/// page, and a whole directory whose segment and hard state are the input. The first byte chooses.
+/// What is read back from a disk: a batch's records behind a header that vouches for them, a genesis record, and a
+/// whole directory whose segment, hard state and hash log are the input. The first byte chooses.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "journal/batch.hpp"
 #include "journal/directory.hpp"
+#include "journal/hash_log.hpp"
 #include "journal/inspect.hpp"
 #include "journal/recovery.hpp"
 #include "journal/testing/memory_disk.hpp"
 #include "runtime/agents/genesis.hpp"
-#include "runtime/hash_page.hpp"
 
 namespace {
 
@@ -44,6 +43,8 @@ void read_directory(std::span<const std::byte> bytes) {
   const std::size_t half = bytes.size() / 2;
   disk.put("/d/hardstate", {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(half)});
   disk.put("/d/" + segment_name(1), {bytes.begin() + static_cast<std::ptrdiff_t>(half), bytes.end()});
+  disk.put("/d/hashlog", {bytes.begin(), bytes.end()});
+  (void)read_hash_log(disk, "/d");
   (void)inspect_journal(disk, "/d", InspectDepth::records);
   (void)recover(disk, {.directory = "/d"});
 }
@@ -56,15 +57,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::max_align_t> aligned((size + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
   std::memcpy(aligned.data(), data + 1, size - 1);
   const std::span bytes(reinterpret_cast<const std::byte*>(aligned.data()), size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 3) {
     case 0:
       read_records(bytes);
       break;
     case 1:
       (void)decode_genesis(bytes);
-      break;
-    case 2:
-      (void)parse_hash_page(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
       break;
     default:
       read_directory(bytes);

@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.hpp"
 #include "lockstep/address.hpp"
 #include "lockstep/encode.hpp"
 #include "lockstep/message.hpp"
@@ -79,7 +80,12 @@ class Command {
   [[nodiscard]] std::string_view name() const { return name_; }
   /// Without the name. Any bytes; valid while the command is.
   [[nodiscard]] std::span<const std::string_view> arguments() const { return arguments_; }
-  [[nodiscard]] std::string_view argument(std::size_t index) const { return arguments_[index]; }
+  [[nodiscard]] std::string_view argument(std::size_t index) const {
+    LOCKSTEP_ASSERT(index < arguments_.size(),
+                    "translate() read an argument that the client did not send; ask "
+                    "has_arguments() first");
+    return arguments_[index];
+  }
   /// The client's SELECT; 0 at first.
   [[nodiscard]] std::uint32_t database() const { return database_; }
 
@@ -90,8 +96,12 @@ class Command {
     return false;
   }
   [[nodiscard]] bool has_arguments(std::size_t count) { return has_arguments(count, count); }
-  /// An argument as a whole number; if it is none, the usual error is the answer.
+  /// An argument as a whole number; if it is none, or missing, the usual error is the answer.
   [[nodiscard]] std::optional<std::int64_t> integer(std::size_t index) {
+    if (index >= arguments_.size()) {
+      fail_arguments();
+      return std::nullopt;
+    }
     const std::string_view text = arguments_[index];
     std::int64_t value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);

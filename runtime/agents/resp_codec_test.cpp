@@ -65,6 +65,12 @@ TEST_CASE("a command is one message to one actor, and its reply is the answer") 
   CHECK(record->header->request == 1);
 }
 
+TEST_CASE("a number that the client did not send is the usual error, not what an earlier command left") {
+  RespBench bench;
+  const auto client = bench.client();
+  CHECK(bench.talk(client, "DEPOSIT 7 5\r\nBIG\r\n") == ":5\r\n-ERR wrong number of arguments for 'big' command\r\n");
+}
+
 TEST_CASE("answers leave in the order of the commands, in whatever order they arrive") {
   RespBench bench;
   const auto client = bench.client();

@@ -74,12 +74,7 @@ class Crew {
       runners_.push_back(
           std::make_unique<Runner>(RunnerOptions{.name = fmt::format("executor-{}", i), .spin_ns = 20'000}, clock,
                                    nullptr, std::vector<Agent*>{&execution.agent(i)}));
-    for (auto& runner : runners_) {
-      std::vector<Runner*> peers;
-      for (auto& peer : runners_)
-        if (peer != runner) peers.push_back(peer.get());
-      runner->set_peers(std::move(peers));
-    }
+    Runner::introduce(runners_);
     for (auto& runner : runners_) runner->start();
   }
 

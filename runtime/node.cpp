@@ -2,7 +2,6 @@
 #include "runtime/node.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <random>
@@ -11,31 +10,16 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
-#include "journal/writer.hpp"
-#include "runtime/admin_server.hpp"
-#include "runtime/agents/checkpoint_agent.hpp"
-#include "runtime/agents/journal_agent.hpp"
-#include "runtime/agents/perimeter.hpp"
-#include "runtime/agents/sequencer.hpp"
 #include "runtime/hash_page.hpp"
-#include "runtime/history_run.hpp"
-#include "runtime/io/reactor.hpp"
+#include "runtime/node_parts.hpp"
 #include "runtime/recorded_roots.hpp"
-#include "runtime/runner.hpp"
 
 namespace lockstep {
 namespace {
 
-/// How the agents are spread over threads.
-struct Layout {
-  std::uint32_t executors = 1;
-  bool own_threads = true;  ///< a thread an executor, beside the one of perimeter, sequencer and journal
-  std::int64_t spin_ns = 0;
-};
-
-Layout choose_layout(const NodeConfig& config) {
+NodeLayout choose_layout(const NodeConfig& config) {
   const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-  Layout layout;
+  NodeLayout layout;
   layout.executors = config.executors != 0 ? config.executors : cores - std::min(cores - 1, config.perimeters);
   layout.own_threads = config.threads == "auto" ? cores > 1 : config.threads == "dedicated";
   const std::uint32_t threads = layout.own_threads ? layout.executors + config.perimeters : 1;
@@ -65,52 +49,6 @@ std::uint32_t executor_of_actor(const void* execution, const Address& actor) {
 }
 
 }  // namespace
-
-struct Node::Parts {
-  const Application& application;
-  const resp::Application* resp_application;
-  NodeConfig config;
-  Clock& clock;
-  Layout layout;
-
-  std::vector<std::unique_ptr<io::Reactor>> reactors;  // one a perimeter; [0] also has the journal's disk
-  std::unique_ptr<JournalWriter> writer;
-  std::unique_ptr<HashLog> hash_log;
-  HardState identity;
-  Genesis genesis;
-  HistoryRun history;
-  std::unique_ptr<Execution> execution;
-  std::unique_ptr<Sequencer> sequencer;
-  std::unique_ptr<JournalAgent> journal;
-  std::unique_ptr<CheckpointAgent> checkpoints;
-  std::vector<std::unique_ptr<ByteRing>> inbound;  // records of perimeters beside the first
-  std::vector<std::unique_ptr<Perimeter>> perimeters;
-  std::unique_ptr<AdminServer> admin;
-  io::Endpoint native;
-  io::Endpoint resp;
-
-  std::vector<std::unique_ptr<Runner>> runners;  // [0] is the perimeter's
-  bool started = false;
-  std::optional<Error> close_error;  // set by the perimeter's thread as it ends, read after join
-
-  Parts(const Application& actors, const resp::Application* resp_commands, const NodeConfig& options, Clock& time)
-      : application(actors), resp_application(resp_commands), config(options), clock(time) {}
-
-  Result<void> open();
-  Result<Recovered> recover_journal();
-  Result<void> run_journal(std::uint64_t last_index);
-  Result<void> open_perimeters();
-  void make_perimeter(std::uint32_t index);
-  Result<void> listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec, io::Endpoint& bound);
-  Result<void> open_admin();
-  void make_runners();
-  void close_journal();
-  Result<void> close_hash_log();
-  void wait_until_drained(std::int64_t deadline_ns);
-
-  [[nodiscard]] std::vector<Sample> samples() const;
-  [[nodiscard]] std::string status() const;
-};
 
 Result<void> Node::Parts::open() {
   if (const auto valid = validate(config); !valid) return valid;
@@ -266,12 +204,7 @@ void Node::Parts::make_runners() {
   for (std::uint32_t i = 0; layout.own_threads && i < layout.executors; ++i)
     runners.push_back(std::make_unique<Runner>(options(fmt::format("executor-{}", i)), clock, nullptr,
                                                std::vector<Agent*>{&execution->agent(i)}));
-  for (auto& runner : runners) {
-    std::vector<Runner*> peers;
-    for (auto& peer : runners)
-      if (peer != runner) peers.push_back(peer.get());
-    runner->set_peers(std::move(peers));
-  }
+  Runner::introduce(runners);
 }
 
 /// On the perimeter's thread, which the disk's ring belongs to.
@@ -299,65 +232,6 @@ void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
   };
   while (clock.steady_ns() < deadline_ns && !journal->failed() && (!stopped() || !drained()))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-std::vector<Sample> Node::Parts::samples() const {
-  using Kind = Sample::Kind;
-  const BatchPool& pool = execution->pool();
-  std::vector<Sample> all;
-  const auto add = [&](Kind kind, const char* name, const char* help, const Counter PerimeterMetrics::* counter) {
-    double sum = 0;
-    for (const auto& perimeter : perimeters) sum += static_cast<double>((perimeter->metrics().*counter).value());
-    all.push_back({kind, name, help, sum, {}});
-  };
-  using M = PerimeterMetrics;
-  add(Kind::gauge, "lockstep_connections", "Clients connected now.", &M::connections);
-  add(Kind::counter, "lockstep_connections_total", "Clients that connected.", &M::connections_total);
-  add(Kind::counter, "lockstep_connections_refused_total", "Clients beyond the limit.", &M::connections_refused_total);
-  add(Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", &M::cut_off_total);
-  add(Kind::counter, "lockstep_received_bytes_total", "From clients.", &M::received_bytes_total);
-  add(Kind::counter, "lockstep_sent_bytes_total", "To clients.", &M::sent_bytes_total);
-  add(Kind::counter, "lockstep_requests_total", "Requests stamped.", &M::requests_total);
-  add(Kind::counter, "lockstep_queries_total", "Queries let in.", &M::queries_total);
-  add(Kind::counter, "lockstep_answers_total", "Answers sent.", &M::answers_total);
-  add(Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", &M::orphans_total);
-  add(Kind::counter, "lockstep_holds_total", "Times a client was not read, as back-pressure.", &M::holds_total);
-  all.push_back({Kind::gauge, "lockstep_batch_sealed", "Last batch sealed.", static_cast<double>(pool.sealed()), {}});
-  all.push_back({Kind::gauge,
-                 "lockstep_batch_executed",
-                 "Last batch that all executors ran.",
-                 static_cast<double>(pool.executed_by_all()),
-                 {}});
-  for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
-    double sum = 0;
-    for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
-    all.push_back({Kind::counter,
-                   "lockstep_refusals_total",
-                   "Requests refused before the stamp, by reason.",
-                   sum,
-                   {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
-  }
-  return all;
-}
-
-std::string Node::Parts::status() const {
-  const BatchPool& pool = execution->pool();
-  nlohmann::json page{{"schema", "lockstep.status/1"},
-                      {"data", config.data},
-                      {"replica", identity.replica_id},
-                      {"incarnation", identity.incarnation},
-                      {"durability", durability_name(config.durability)},
-                      {"io", reactors[0]->backend()},
-                      {"perimeters", config.perimeters},
-                      {"executors", layout.executors},
-                      {"threads", layout.own_threads ? "dedicated" : "one"},
-                      {"listen", native.text()},
-                      {"resp", resp.port == 0 ? "" : resp.text()},
-                      {"batch_sealed", pool.sealed()},
-                      {"batch_executed", pool.executed_by_all()},
-                      {"failed", journal->failed()}};
-  if (journal->failed()) page["failure"] = journal->failure().message;
-  return page.dump();
 }
 
 Result<std::unique_ptr<Node>> Node::open(const Application& application, const resp::Application* resp,

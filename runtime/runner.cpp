@@ -119,6 +119,14 @@ void Runner::notify() {
     futex_wake(asleep_);
 }
 
+void Runner::introduce(std::span<const std::unique_ptr<Runner>> runners) {
+  for (const auto& runner : runners) {
+    runner->peers_.clear();
+    for (const auto& peer : runners)
+      if (peer != runner) runner->peers_.push_back(peer.get());
+  }
+}
+
 void Runner::wake_peers() {
   for (Runner* peer : peers_) peer->notify();
 }

@@ -15,6 +15,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,6 +42,8 @@ class Runner {
 
   /// Runners to wake when this one has done something. Before start().
   void set_peers(std::vector<Runner*> peers) { peers_ = std::move(peers); }
+  /// Makes each of `runners` a peer of all the others. Before their start().
+  static void introduce(std::span<const std::unique_ptr<Runner>> runners);
 
   /// Work for the thread to do when it leaves its loop, on things that belong to it. Before start().
   void set_on_stop(std::function<void()> on_stop) { on_stop_ = std::move(on_stop); }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a Node is made of. Private to the files that make up Node: node.cpp builds it, runs it and takes it apart;
+/// node_status.cpp tells the world how it is.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "journal/hash_log.hpp"
+#include "journal/writer.hpp"
+#include "runtime/admin_server.hpp"
+#include "runtime/agents/checkpoint_agent.hpp"
+#include "runtime/agents/journal_agent.hpp"
+#include "runtime/agents/perimeter.hpp"
+#include "runtime/agents/sequencer.hpp"
+#include "runtime/execution.hpp"
+#include "runtime/history_run.hpp"
+#include "runtime/io/reactor.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/node.hpp"
+#include "runtime/runner.hpp"
+
+namespace lockstep {
+
+/// How the agents are spread over threads.
+struct NodeLayout {
+  std::uint32_t executors = 1;
+  bool own_threads = true;  ///< a thread an executor, beside the one of perimeter, sequencer and journal
+  std::int64_t spin_ns = 0;
+};
+
+struct Node::Parts {
+  const Application& application;
+  const resp::Application* resp_application;
+  NodeConfig config;
+  Clock& clock;
+  NodeLayout layout;
+
+  std::vector<std::unique_ptr<io::Reactor>> reactors;  // one a perimeter; [0] also has the journal's disk
+  std::unique_ptr<JournalWriter> writer;
+  std::unique_ptr<HashLog> hash_log;
+  HardState identity;
+  Genesis genesis;
+  HistoryRun history;
+  std::unique_ptr<Execution> execution;
+  std::unique_ptr<Sequencer> sequencer;
+  std::unique_ptr<JournalAgent> journal;
+  std::unique_ptr<CheckpointAgent> checkpoints;
+  std::vector<std::unique_ptr<ByteRing>> inbound;  // records of perimeters beside the first
+  std::vector<std::unique_ptr<Perimeter>> perimeters;
+  std::unique_ptr<AdminServer> admin;
+  io::Endpoint native;
+  io::Endpoint resp;
+
+  std::vector<std::unique_ptr<Runner>> runners;  // [0] is the perimeter's
+  bool started = false;
+  std::optional<Error> close_error;  // set by the perimeter's thread as it ends, read after join
+
+  Parts(const Application& actors, const resp::Application* resp_commands, const NodeConfig& options, Clock& time)
+      : application(actors), resp_application(resp_commands), config(options), clock(time) {}
+
+  Result<void> open();
+  Result<Recovered> recover_journal();
+  Result<void> run_journal(std::uint64_t last_index);
+  Result<void> open_perimeters();
+  void make_perimeter(std::uint32_t index);
+  Result<void> listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec, io::Endpoint& bound);
+  Result<void> open_admin();
+  void make_runners();
+  void close_journal();
+  Result<void> close_hash_log();
+  void wait_until_drained(std::int64_t deadline_ns);
+
+  [[nodiscard]] std::vector<Sample> samples() const;
+  [[nodiscard]] std::string status() const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "runtime/agents/frames.hpp"
+#include "runtime/node_parts.hpp"
+
+namespace lockstep {
+
+std::vector<Sample> Node::Parts::samples() const {
+  using Kind = Sample::Kind;
+  const BatchPool& pool = execution->pool();
+  std::vector<Sample> all;
+  const auto add = [&](Kind kind, const char* name, const char* help, const Counter PerimeterMetrics::* counter) {
+    double sum = 0;
+    for (const auto& perimeter : perimeters) sum += static_cast<double>((perimeter->metrics().*counter).value());
+    all.push_back({kind, name, help, sum, {}});
+  };
+  using M = PerimeterMetrics;
+  add(Kind::gauge, "lockstep_connections", "Clients connected now.", &M::connections);
+  add(Kind::counter, "lockstep_connections_total", "Clients that connected.", &M::connections_total);
+  add(Kind::counter, "lockstep_connections_refused_total", "Clients beyond the limit.", &M::connections_refused_total);
+  add(Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", &M::cut_off_total);
+  add(Kind::counter, "lockstep_received_bytes_total", "From clients.", &M::received_bytes_total);
+  add(Kind::counter, "lockstep_sent_bytes_total", "To clients.", &M::sent_bytes_total);
+  add(Kind::counter, "lockstep_requests_total", "Requests stamped.", &M::requests_total);
+  add(Kind::counter, "lockstep_queries_total", "Queries let in.", &M::queries_total);
+  add(Kind::counter, "lockstep_answers_total", "Answers sent.", &M::answers_total);
+  add(Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", &M::orphans_total);
+  add(Kind::counter, "lockstep_holds_total", "Times a client was not read, as back-pressure.", &M::holds_total);
+  all.push_back({Kind::gauge, "lockstep_batch_sealed", "Last batch sealed.", static_cast<double>(pool.sealed()), {}});
+  all.push_back({Kind::gauge,
+                 "lockstep_batch_executed",
+                 "Last batch that all executors ran.",
+                 static_cast<double>(pool.executed_by_all()),
+                 {}});
+  for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
+    double sum = 0;
+    for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
+    all.push_back({Kind::counter,
+                   "lockstep_refusals_total",
+                   "Requests refused before the stamp, by reason.",
+                   sum,
+                   {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
+  }
+  return all;
+}
+
+std::string Node::Parts::status() const {
+  const BatchPool& pool = execution->pool();
+  nlohmann::json page{{"schema", "lockstep.status/1"},
+                      {"data", config.data},
+                      {"replica", identity.replica_id},
+                      {"incarnation", identity.incarnation},
+                      {"durability", durability_name(config.durability)},
+                      {"io", reactors[0]->backend()},
+                      {"perimeters", config.perimeters},
+                      {"executors", layout.executors},
+                      {"threads", layout.own_threads ? "dedicated" : "one"},
+                      {"listen", native.text()},
+                      {"resp", resp.port == 0 ? "" : resp.text()},
+                      {"batch_sealed", pool.sealed()},
+                      {"batch_executed", pool.executed_by_all()},
+                      {"failed", journal->failed()}};
+  if (journal->failed()) page["failure"] = journal->failure().message;
+  return page.dump();
+}
+
+}  // namespace lockstep

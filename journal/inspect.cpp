@@ -44,6 +44,7 @@ Result<void> Inspection::list_segments() {
   auto files = list_journal(disk_, directory_);
   if (!files) return std::unexpected(files.error());
   ids_ = std::move(files->segments);
+  std::erase_if(ids_, [&](std::uint64_t id) { return id < info_.hard_state.oldest_segment_id; });
   std::uint64_t expected = info_.hard_state.oldest_segment_id;
   for (const std::uint64_t id : ids_) {
     for (; expected < id; ++expected) damaged(path_of(expected), "the segment is missing");
@@ -110,8 +111,10 @@ Result<void> Inspection::scan(std::size_t at) {
     context.durable_index = info_.hard_state.durable_index;
     context.later_segment_has_blocks = at + 1 < used_;
     context.check_records = depth_ == InspectDepth::records;
+    context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
     auto first = scan_segment(segment, context);
     if (!first) return std::unexpected(first.error());
+    if (at == 0) info_.first_index = first->before.index + 1, info_.first_seq = first->before.seq + 1;
     add(info, *first);
     before_ = first->position;
     if (first->tail == TailClass::corrupt) {

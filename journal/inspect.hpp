@@ -32,6 +32,8 @@ struct SegmentInfo {
 struct JournalInfo {
   HardState hard_state;
   std::vector<SegmentInfo> segments;
+  std::uint64_t first_index = 1;  ///< of the first batch there is: more than 1 when what was before it was pruned
+  std::uint64_t first_seq = 1;
   HistoryPosition last;  ///< where the undamaged history ends
   std::vector<std::uint64_t> schema_ids;
   std::vector<Finding> findings;

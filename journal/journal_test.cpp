@@ -19,7 +19,7 @@ TEST_CASE("batches written by one process are read back by the next, over severa
     auto run = JournalRun::start(disk, directory, history, life, small_journal, schema);
     REQUIRE_MESSAGE(run, run.error().message);
     CHECK(history.size() == before);
-    CHECK((*run)->writer().identity().incarnation == life);
+    CHECK((*run)->writer().hard_state().incarnation == life);
     for (int i = 0; i < 60; ++i) REQUIRE((*run)->append_random());
     REQUIRE((*run)->writer().close());
     CHECK((*run)->writer().durable_index() == history.size());

@@ -16,39 +16,56 @@ Result<JournalReader> JournalReader::open(Disk& disk, const std::string& directo
   if (!hard_state) return std::unexpected(hard_state.error());
   JournalReader reader(disk, directory, *hard_state, from_index);
   if (auto found = reader.find_start(); !found) return std::unexpected(found.error());
+  if (auto passed = reader.pass_to_start(); !passed) return std::unexpected(passed.error());
   return reader;
 }
 
-Result<std::optional<std::uint64_t>> JournalReader::first_index_of(std::uint64_t id) {
+Result<std::optional<HistoryPosition>> JournalReader::start_of(std::uint64_t id) {
   if (auto opened = segment_.open(directory_ + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
   if (segment_.header_defect()) return std::nullopt;
   const BlockExamination first = segment_.examine();
   if (first.verdict != BlockVerdict::valid) return std::nullopt;
-  return position_before(*first.header).index + 1;
+  return position_before(*first.header);
 }
 
 Result<void> JournalReader::find_start() {
   auto files = list_journal(*disk_, directory_);
   if (!files) return std::unexpected(files.error());
-  std::erase_if(files->segments, [&](std::uint64_t id) { return id < hard_state_.oldest_segment_id; });
-  std::size_t low = 0;  // the last segment that begins at or before from_index_ is in [low, high)
-  for (std::size_t high = files->segments.size(); high - low > 1;) {
-    const std::size_t middle = low + (high - low) / 2;
-    const auto first = first_index_of(files->segments[middle]);
-    if (!first) return std::unexpected(first.error());
-    (*first && **first <= from_index_ ? low : high) = middle;
-  }
-  const std::uint64_t start = files->segments.empty() ? hard_state_.oldest_segment_id : files->segments[low];
-  if (start > 1 && low == 0 && !files->segments.empty()) {
-    const auto first = first_index_of(start);
-    if (!first) return std::unexpected(first.error());
-    if (*first && from_index_ < **first)
-      return fail(ErrorCode::usage,
-                  fmt::format("{} begins at batch {}: what is before it was pruned", directory_, **first));
-  }
-  segment_ = BlockStream(*disk_);
+  std::vector<std::uint64_t>& ids = files->segments;
+  std::erase_if(ids, [&](std::uint64_t id) { return id < hard_state_.oldest_segment_id; });
+  std::uint64_t start = ids.empty() ? hard_state_.oldest_segment_id : ids.front();
   position_known_ = start == 1;
+  // The last segment that begins at or before from_index_ is in [low, high).
+  std::size_t low = 0;
+  for (std::size_t high = ids.size(); from_index_ > 1 && high - low > 1;) {
+    const std::size_t middle = low + (high - low) / 2;
+    const auto before = start_of(ids[middle]);
+    if (!before) return std::unexpected(before.error());
+    (*before && (*before)->index < from_index_ ? low : high) = middle;
+  }
+  if (!ids.empty() && ids[low] > 1) {
+    start = ids[low];
+    const auto before = start_of(start);
+    if (!before) return std::unexpected(before.error());
+    position_known_ = before->has_value();
+    if (position_known_) position_ = **before;
+  }
+  if (position_known_ && from_index_ != 0 && from_index_ <= position_.index)
+    return fail(ErrorCode::incomplete, fmt::format("{} begins at batch {}: what is before it was pruned; start from "
+                                                   "there, or from a snapshot",
+                                                   directory_, position_.index + 1));
+  begins_history_ = start > 1 && start == hard_state_.oldest_segment_id;
+  segment_ = BlockStream(*disk_);
   segment_id_ = start - 1;
+  return {};
+}
+
+Result<void> JournalReader::pass_to_start() {
+  while (position_.index + 1 < from_index_) {
+    const auto passed = next_batch();
+    if (!passed) return std::unexpected(passed.error());
+    if (!*passed) break;
+  }
   return {};
 }
 
@@ -61,6 +78,9 @@ Result<bool> JournalReader::open_segment(std::uint64_t id) {
     // Read again: a restart takes back the segments that were made ahead.
     auto hard_state = look_at_hard_state(*disk_, directory_);
     if (!hard_state) return std::unexpected(hard_state.error());
+    if (id < hard_state->oldest_segment_id)
+      return fail(ErrorCode::incomplete,
+                  fmt::format("{} was pruned while it was read; start again behind batch {}", path, position_.index));
     const bool expected = id <= hard_state->newest_segment_id ||
                           std::ranges::any_of(files->segments, [&](std::uint64_t other) { return other >= id; });
     if (expected) return fail(ErrorCode::corrupt, fmt::format("{} is missing: {}", path, opened.error().message));
@@ -82,16 +102,26 @@ Result<bool> JournalReader::next_segment() {
   // Spare segments are made ahead, and removed or remade by a restart: only one with blocks is followed.
   BlockStream peeked(*disk_);
   const std::uint64_t next = segment_id_ + 1;
-  if (peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() && is_blank(peeked)) return false;
+  const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() && is_blank(peeked);
+  const bool was_used = hard_state_.durable_index > position_.index || begins_history_;
+  if (blank && !was_used) return false;
   auto opened = open_segment(next);
   if (!opened || !*opened) return opened;
   segment_id_ = next;
   sealed_ = false;
   judged_offset_ = 0;
+  begins_history_ = next > 1 && next == hard_state_.oldest_segment_id;
   return true;
 }
 
 Result<std::optional<BatchView>> JournalReader::next() {
+  for (;;) {
+    auto batch = next_batch();
+    if (!batch || !*batch || (*batch)->header->index >= from_index_) return batch;
+  }
+}
+
+Result<std::optional<BatchView>> JournalReader::next_batch() {
   for (;;) {
     if (sealed_) {
       const auto opened = next_segment();
@@ -118,13 +148,14 @@ Result<std::optional<BatchView>> JournalReader::next() {
     tail_.reset();
     if (!is_batch) continue;
     position_ = position_after(batch_);
-    if (batch_.index >= from_index_) return BatchView{&batch_, block.payload};
+    return BatchView{&batch_, block.payload};
   }
 }
 
 Result<bool> JournalReader::at_end(const BlockExamination& bad) {
   ScanContext context;
   context.durable_index = hard_state_.durable_index;
+  context.begins_history = begins_history_;
   const bool judged_before = std::exchange(judged_offset_, segment_.offset()) == segment_.offset();
   EndJudgement end;
   if (!judged_before) {

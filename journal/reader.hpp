@@ -4,7 +4,9 @@
 /// JournalReader: the batches of a journal, in order, each verified: its block's checksum, its payload's digest, the
 /// chain, and sequence numbers, indexes and times that follow. It never writes and takes no lock, so it works on a live
 /// journal too: at its end next() returns nothing and may be called again later. Damage that was once durable is an
-/// Error; a torn or ambiguous tail is an end, and tail() says so. One thread.
+/// Error; a torn or ambiguous tail is an end, and tail() says so. A history that was pruned begins later than with
+/// batch
+/// 1. One thread.
 
 #include <optional>
 #include <string>
@@ -18,15 +20,16 @@ namespace lockstep {
 
 class JournalReader {
  public:
-  /// Starts so that next() first returns batch `from_index`. Refuses a directory that is no journal, or whose history
-  /// begins later (pruned).
+  /// Starts so that next() first returns batch `from_index`, or the oldest there is for 0: position() is then where the
+  /// batch before it ends, or the journal if that is earlier. What is passed over is verified too. Refuses a directory
+  /// that is no journal, or whose history begins later (ErrorCode::incomplete).
   [[nodiscard]] static Result<JournalReader> open(Disk& disk, const std::string& directory,
                                                   std::uint64_t from_index = 1);
 
   /// The next batch, or nothing at the end. The view is valid until the next call.
   [[nodiscard]] Result<std::optional<BatchView>> next();
 
-  /// Where the last batch returned ends.
+  /// Where the last batch returned ends, or the one before the first to come.
   [[nodiscard]] const HistoryPosition& position() const { return position_; }
   /// The .bfbs a batch's schema_id names; known from the first batch that has it. Empty for one that was not met.
   [[nodiscard]] std::span<const std::byte> schema(std::uint64_t schema_id) const;
@@ -48,8 +51,10 @@ class JournalReader {
         segment_(disk) {}
 
   [[nodiscard]] Result<void> find_start();
-  /// The first batch of a segment; nothing when its first block does not tell.
-  [[nodiscard]] Result<std::optional<std::uint64_t>> first_index_of(std::uint64_t id);
+  /// What a segment's first block follows from; nothing when there is none that tells.
+  [[nodiscard]] Result<std::optional<HistoryPosition>> start_of(std::uint64_t id);
+  [[nodiscard]] Result<void> pass_to_start();
+  [[nodiscard]] Result<std::optional<BatchView>> next_batch();
   [[nodiscard]] Result<bool> open_segment(std::uint64_t id);
   [[nodiscard]] Result<bool> next_segment();
   [[nodiscard]] Result<bool> at_end(const BlockExamination& bad);
@@ -65,6 +70,7 @@ class JournalReader {
   std::uint64_t segment_id_ = 0;
   bool sealed_ = true;               ///< the open segment's SEAL has been passed; or none is open yet
   std::uint64_t judged_offset_ = 0;  ///< where the end was last judged: judging reads the rest of the segment
+  bool begins_history_ = false;      ///< the open segment, or the next, is the oldest of a pruned journal
   bool position_known_ = false;
   HistoryPosition position_;
   BatchHeader batch_;

@@ -54,6 +54,7 @@ class Recovery {
   Result<void> check_headers();
   Result<void> find_last_used();
   Result<void> scan_all();
+  void check_snapshots();
   Result<void> one_verdict() const;
   Result<void> seal_last();
   Result<void> keep_copy(std::uint64_t segment);
@@ -63,9 +64,11 @@ class Recovery {
   HardStateFile hard_state_;
   BlockStream segment_;
   JournalFiles files_;
+  std::vector<std::uint64_t> pruned_;   ///< segments below the oldest, left by a crash
   std::vector<SegmentHeader> headers_;  ///< of files_.segments
   std::size_t used_ = 0;                ///< segments up to the last one with blocks
   HistoryPosition position_;
+  std::vector<SegmentStart> starts_;
   std::vector<std::uint64_t> schema_ids_;
   SegmentScan last_;  ///< of the last used segment
   std::vector<Finding> findings_;
@@ -89,8 +92,9 @@ Result<void> Recovery::check_ids() {
   files_ = std::move(*files);
   const HardState& state = hard_state_.value();
   std::uint64_t expected = state.oldest_segment_id;
-  // What lies below has been pruned, but for its removal.
-  std::erase_if(files_.segments, [&](std::uint64_t id) { return id < state.oldest_segment_id; });
+  const auto oldest = std::ranges::lower_bound(files_.segments, state.oldest_segment_id);
+  pruned_.assign(files_.segments.begin(), oldest);
+  files_.segments.erase(files_.segments.begin(), oldest);
   for (const std::uint64_t id : files_.segments) {
     if (id != expected) break;
     ++expected;
@@ -150,14 +154,17 @@ Result<void> Recovery::find_last_used() {
 Result<void> Recovery::scan_all() {
   ScanContext context;
   context.durable_index = hard_state_.value().durable_index;
-  if (hard_state_.value().oldest_segment_id == 1) context.before = HistoryPosition{};
+  const bool pruned = hard_state_.value().oldest_segment_id > 1;
+  if (!pruned) context.before = HistoryPosition{};
   for (std::size_t i = 0; i < used_; ++i) {
+    context.begins_history = pruned && i == 0;
     if (auto opened = segment_.open(path_of(files_.segments[i])); !opened) return opened;
     context.later_segment_has_blocks = i + 1 < used_;
     auto scan = scan_segment(segment_, context);
     if (!scan) return std::unexpected(scan.error());
     if (scan->finding) findings_.push_back(*scan->finding);
     schema_ids_.insert(schema_ids_.end(), scan->schema_ids.begin(), scan->schema_ids.end());
+    starts_.push_back({files_.segments[i], scan->before.index + 1});
     context.before = scan->position;
     // Behind damage nothing can be judged by what is before it.
     if (scan->tail == TailClass::corrupt) context.before.reset();
@@ -168,7 +175,17 @@ Result<void> Recovery::scan_all() {
     findings_.push_back(
         {options_.directory, 0, 0, position_.index + 1, TailClass::corrupt,
          fmt::format("the history ends here, and the hard state knows batch {} as durable", context.durable_index)});
+  if (findings_.empty()) check_snapshots();
   return {};
+}
+
+/// What was pruned must be covered by a snapshot.
+void Recovery::check_snapshots() {
+  const std::uint64_t snapshot = hard_state_.value().snapshot_index;
+  const std::uint64_t first = starts_.empty() ? 1 : starts_.front().first_index;
+  if (first > snapshot + 1)
+    findings_.push_back({options_.directory, 0, 0, first, TailClass::corrupt,
+                         fmt::format("the history begins here, and the newest snapshot is of batch {}", snapshot)});
 }
 
 Result<void> Recovery::one_verdict() const {
@@ -272,17 +289,20 @@ Result<void> Recovery::settle() {
   }
   for (const std::string& name : files_.temporary)
     if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
+  for (const std::uint64_t id : pruned_)
+    if (auto removed = disk_.remove(path_of(id)); !removed) return removed;
   return disk_.sync_directory(options_.directory);
 }
 
 Recovered Recovery::take(DirectoryLock lock) {
-  Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, 0};
+  Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, {}, 0};
   result.last_segment_id = result.hard_state.value().newest_segment_id;
   result.last_nonce = used_ == 0 ? 0 : headers_[used_ - 1].nonce;
   std::ranges::sort(schema_ids_);
   const auto repeated = std::ranges::unique(schema_ids_);
   schema_ids_.erase(repeated.begin(), repeated.end());
   result.schema_ids = schema_ids_;
+  result.segments = std::move(starts_);
   return result;
 }
 

@@ -3,7 +3,9 @@
 
 /// Recovery: takes a data directory over for this process and establishes where its history ends. It locks, makes
 /// what is on disk durable before judging it, judges every segment, and only when there is one verdict for all changes
-/// anything: it seals the last segment behind the last good batch and gives the process its incarnation.
+/// anything: it seals the last segment behind the last good batch, gives the process its incarnation, and removes what
+/// was pruned or made ahead. A history that was pruned begins with the oldest segment the hard state names, at the
+/// position its first block states.
 ///
 /// A tail torn by a crash is cut. Damage that may have been acknowledged refuses the start, naming file, offset and
 /// batch, and leaves every file as it was. An empty or missing directory becomes a new journal. One thread, blocking.
@@ -15,7 +17,7 @@
 #include "base/error.hpp"
 #include "journal/disk.hpp"
 #include "journal/format.hpp"
-#include "journal/hard_state.hpp"
+#include "journal/upkeep.hpp"
 #include "journal/verdict.hpp"
 
 namespace lockstep {
@@ -56,7 +58,8 @@ struct Recovered {
   std::uint64_t last_segment_id = 0;  ///< 0 when there is none
   std::uint64_t last_nonce = 0;
   std::vector<std::uint64_t> schema_ids;
-  std::uint64_t seed = 0;  ///< for what the writer draws
+  std::vector<SegmentStart> segments;  ///< those with blocks
+  std::uint64_t seed = 0;              ///< for what the writer draws
 };
 
 /// `findings`, when given, receives each verdict that was not "clean", whether the start was refused or not.

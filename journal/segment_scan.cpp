@@ -54,7 +54,7 @@ std::string evidence_text(const TailEvidence& evidence, std::string_view cause) 
   if (evidence.highest_block >= evidence.bad_block + evidence.max_inflight)
     text += fmt::format("; block {} was submitted only when this one was durable", evidence.highest_block);
   if (evidence.later_segment_has_blocks) text += "; a later segment has blocks";
-  if (evidence.hard_state_covers) text += "; the hard state knows its batch as durable";
+  if (evidence.hard_state_covers) text += "; the hard state knows it as durable";
   if (evidence.short_file) text += "; the file is shorter than it was made";
   return text;
 }
@@ -77,6 +77,7 @@ void start_history(SegmentScan& scan, BlockStream& segment, const ScanContext& c
   } else if (const BlockExamination first = segment.examine(); first.verdict == BlockVerdict::valid) {
     scan.position = position_before(*first.header);
   }
+  scan.before = scan.position;
   scan.seal.start(segment.header(), scan.position);
 }
 
@@ -95,7 +96,8 @@ EndJudgement judge_end(BlockStream& segment, const BlockExamination& bad, const 
   evidence.highest_durable = behind.highest_durable;
   evidence.highest_block = behind.highest_block;
   evidence.later_segment_has_blocks = context.later_segment_has_blocks;
-  evidence.hard_state_covers = context.durable_index > position.index;
+  evidence.hard_state_covers =
+      context.durable_index > position.index || (context.begins_history && segment.next_block_no() == 1);
   evidence.garbage = bad.verdict == BlockVerdict::garbage;
   evidence.short_file = segment.file_bytes() < segment.header().segment_bytes;
   evidence.something_behind = !behind.blank;

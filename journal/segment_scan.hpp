@@ -14,9 +14,11 @@
 namespace lockstep {
 
 struct ScanContext {
-  /// Where the segment before ended; taken from the first block when it is not known.
+  /// Where the segment before ended; taken from the first block when it is not known, and then that block must be
+  /// there.
   std::optional<HistoryPosition> before;
   std::uint64_t durable_index = 0;  ///< the hard state's
+  bool begins_history = false;      ///< the oldest segment of a pruned journal, which always holds a durable block
   bool later_segment_has_blocks = false;
   bool from_middle = false;    ///< the scan begins behind damage, and so does what is counted
   bool check_records = false;  ///< each record by its own check too, not only each batch
@@ -33,6 +35,7 @@ struct SegmentScan {
   std::uint64_t end_offset = 0;  ///< behind the last good block
   std::uint32_t next_block_no = 1;
   Digest last_checksum;  ///< of the last good block, or of the segment header
+  HistoryPosition before;
   HistoryPosition position;
   SealBuilder seal;  ///< what a SEAL at end_offset would say
   std::vector<std::uint64_t> schema_ids;

@@ -18,6 +18,7 @@ namespace {
 // Tokens of the submitted calls; a write's token is its slot's number.
 constexpr std::uint64_t sync_token = max_inflight_limit;
 constexpr std::uint64_t spare_token = max_inflight_limit + 1;
+constexpr std::uint64_t upkeep_token = max_inflight_limit + 2;
 
 std::string reason_of(std::int64_t result, std::uint32_t expected) {
   if (result >= 0) return fmt::format("only {} of {} bytes were written", result, expected);
@@ -35,8 +36,7 @@ JournalWriter::JournalWriter(Disk& disk, Recovered&& recovered, const JournalOpt
                              std::span<const std::byte> schema)
     : disk_(&disk),
       lock_(std::move(recovered.lock)),
-      hard_state_(std::move(recovered.hard_state)),
-      identity_(hard_state_.value()),
+      upkeep_(std::move(recovered.hard_state), recovered.directory, std::move(recovered.segments)),
       directory_(std::move(recovered.directory)),
       options_(options),
       seed_(recovered.seed),
@@ -99,28 +99,24 @@ Result<void> JournalWriter::check_options() const {
 
 SegmentHeader JournalWriter::next_segment_header() const {
   SegmentHeader header;
-  header.cluster_id = identity_.cluster_id;
-  header.replica_id = identity_.replica_id;
+  header.cluster_id = hard_state().cluster_id;
+  header.replica_id = hard_state().replica_id;
   header.segment_id = last_made_.segment_id + 1;
   header.prev_nonce = last_made_.nonce;
-  const std::uint64_t drawn_from[2] = {header.segment_id, identity_.incarnation};
+  const std::uint64_t drawn_from[2] = {header.segment_id, hard_state().incarnation};
   header.nonce = xxh3_64(std::as_bytes(std::span(drawn_from)), seed_);
   header.segment_bytes = options_.segment_bytes;
   header.max_inflight = options_.max_inflight;
   header.max_batch_bytes = options_.max_batch_bytes;
   header.max_record_bytes = options_.max_record_bytes;
-  header.incarnation = identity_.incarnation;
+  header.incarnation = hard_state().incarnation;
   header.created_ns = position_.time_ns;
   std::ranges::copy(options_.build_id, header.build_id);
   return header;
 }
 
-HardState JournalWriter::hard_state_with(std::uint64_t newest_segment_id) const {
-  HardState state = identity_;
-  state.newest_segment_id = newest_segment_id;
-  state.durable_index = durable_index_;
-  state.durable_chain = durable_chain_;
-  return state;
+HardState JournalWriter::next_hard_state(std::uint64_t newest_segment_id) const {
+  return upkeep_.next_state(newest_segment_id, durable_index_, durable_chain_);
 }
 
 void JournalWriter::begin_segment(const Segment& segment) {
@@ -131,6 +127,7 @@ void JournalWriter::begin_segment(const Segment& segment) {
   segment_base_ = submitted_;
   last_checksum_ = segment.header.checksum;
   schema_written_ = schema_bytes_ == 0;
+  upkeep_.add_segment({segment.header.segment_id, position_.index + 1});
   ++counters_.segments;
 }
 
@@ -251,6 +248,7 @@ int JournalWriter::poll(std::int64_t now_ns) {
   done += sync_written();
   done += mark_when_idle(now_ns);
   done += make_spare(now_ns);
+  done += keep_up();
   return done;
 }
 
@@ -263,8 +261,10 @@ int JournalWriter::reap(std::int64_t now_ns) {
       finish_write(slots_[completion.token], completion.result);
     } else if (completion.token == sync_token) {
       finish_sync(completion.result, now_ns);
-    } else {
+    } else if (completion.token == spare_token) {
       finish_spare(now_ns);
+    } else {
+      finish_upkeep();
     }
   }
   return done;
@@ -334,14 +334,14 @@ int JournalWriter::mark_when_idle(std::int64_t now_ns) {
 
 int JournalWriter::make_spare(std::int64_t now_ns) {
   const std::size_t wanted = closing_ ? (held_ ? 1 : 0) : options_.spare_segments;
-  if (failure_ || spare_running_ || spares_.size() >= wanted || now_ns < spare_not_before_ns_) return 0;
-  spare_running_ = true;
+  if (failure_ || background_running_ || spares_.size() >= wanted || now_ns < spare_not_before_ns_) return 0;
+  background_running_ = true;
   spare_error_.reset();
   spare_made_ = {FileId::none, next_segment_header()};
-  const HardState next = hard_state_with(spare_made_.header.segment_id);
+  spare_state_ = next_hard_state(spare_made_.header.segment_id);
   ++outstanding_;
   disk_->submit_background(
-      [this, next](Disk& disk) -> Result<void> {
+      [this](Disk& disk) -> Result<void> {
         // What an attempt that failed or a crash left behind.
         static_cast<void>(disk.remove(directory_ + "/" + segment_name(spare_made_.header.segment_id) + ".tmp"));
         auto file = make_segment(disk, directory_, spare_made_.header);
@@ -350,7 +350,7 @@ int JournalWriter::make_spare(std::int64_t now_ns) {
           return std::unexpected(file.error());
         }
         spare_made_.file = *file;
-        auto stored = hard_state_.store(next);
+        auto stored = upkeep_.store(spare_state_);
         // The file has its space: no error of writing it is a matter of space, whatever its number says.
         if (!stored) spare_error_ = Error{ErrorCode::io, stored.error().message};
         return stored;
@@ -360,9 +360,10 @@ int JournalWriter::make_spare(std::int64_t now_ns) {
 }
 
 void JournalWriter::finish_spare(std::int64_t now_ns) {
-  spare_running_ = false;
+  background_running_ = false;
   if (!spare_error_) {
     out_of_space_.reset();
+    upkeep_.stored(spare_state_);
     last_made_ = spare_made_.header;
     spares_.push_back(spare_made_);
   } else if (spare_error_->code == ErrorCode::full) {
@@ -374,9 +375,25 @@ void JournalWriter::finish_spare(std::int64_t now_ns) {
   }
 }
 
+int JournalWriter::keep_up() {
+  if (failure_ || background_running_ || closing_ || !upkeep_.due(durable_index_)) return 0;
+  background_running_ = true;
+  upkeep_.begin(next_hard_state(last_made_.segment_id));
+  ++outstanding_;
+  disk_->submit_background([this](Disk& disk) { return upkeep_.run(disk); }, upkeep_token);
+  return 1;
+}
+
+void JournalWriter::finish_upkeep() {
+  background_running_ = false;
+  auto fatal = upkeep_.finish();
+  if (fatal && !failure_) failure_ = std::move(fatal);
+  spare_not_before_ns_ = INT64_MIN;  // it may have freed space
+}
+
 std::int64_t JournalWriter::deadline_ns() const {
   std::int64_t deadline = mark_wanted() ? idle_since_ns_ + options_.mark_after_ns : INT64_MAX;
-  if (!failure_ && !spare_running_ && spares_.size() < options_.spare_segments)
+  if (!failure_ && !background_running_ && spares_.size() < options_.spare_segments)
     deadline = std::min(deadline, spare_not_before_ns_);
   return deadline;
 }
@@ -392,7 +409,7 @@ Result<void> JournalWriter::close(const std::function<void()>& turn_disk) {
   }
   if (failure_) return std::unexpected(*failure_);
   if (held_) return std::unexpected(*out_of_space_);
-  return hard_state_.store(hard_state_with(last_made_.segment_id));
+  return upkeep_.store(next_hard_state(last_made_.segment_id));
 }
 
 void JournalWriter::fail_with(const std::string& what) {

@@ -20,6 +20,7 @@
 
 #include "journal/recovery.hpp"
 #include "journal/segment_file.hpp"
+#include "journal/upkeep.hpp"
 
 namespace lockstep {
 
@@ -73,8 +74,19 @@ class JournalWriter {
   /// Why can_append() is false for lack of space, in an operator's words; nothing when space is there.
   [[nodiscard]] const std::optional<Error>& out_of_space() const { return out_of_space_; }
   [[nodiscard]] std::uint64_t schema_id() const { return schema_id_; }
-  [[nodiscard]] const HardState& identity() const { return identity_; }
+  /// Cluster, replica, this process' incarnation, and what else was last stored.
+  [[nodiscard]] const HardState& hard_state() const { return upkeep_.state(); }
   [[nodiscard]] const JournalCounters& counters() const { return counters_; }
+
+  /// Has the hard state name these snapshots, in the background, once the journal is durable up to the newest of them;
+  /// hard_state() shows when that is done. Their files must be durable under their names before the call. A later call
+  /// replaces one that is not done yet.
+  void store_snapshots(const SnapshotMark& mark) { upkeep_.want_snapshots(mark); }
+  /// Removes, in the background, the segments that hold only batches below `keep_from_index`; never one that reaches
+  /// behind the previous snapshot the hard state names, nor the one with the last durable batch.
+  void prune(std::uint64_t keep_from_index) { upkeep_.want_prune(keep_from_index); }
+  /// The first batch the journal still holds, or will.
+  [[nodiscard]] std::uint64_t first_index() const { return upkeep_.first_index(); }
 
   /// Makes all that was appended durable and vouched for, then stores the hard state. Blocks; nothing may be appended
   /// afterwards. After a failure() it only waits for what is still in flight, and returns that failure; so it is to be
@@ -107,7 +119,7 @@ class JournalWriter {
 
   [[nodiscard]] Result<void> check_options() const;
   [[nodiscard]] SegmentHeader next_segment_header() const;
-  [[nodiscard]] HardState hard_state_with(std::uint64_t newest_segment_id) const;
+  [[nodiscard]] HardState next_hard_state(std::uint64_t newest_segment_id) const;
   void begin_segment(const Segment& segment);
 
   [[nodiscard]] bool slot_free() const { return submitted_ - durable_ < slots_.size(); }
@@ -130,14 +142,15 @@ class JournalWriter {
   int sync_written();
   int roll();
   int make_spare(std::int64_t now_ns);
+  int keep_up();
+  void finish_upkeep();
   int mark_when_idle(std::int64_t now_ns);
   [[nodiscard]] bool mark_wanted() const;
   void fail_with(const std::string& what);
 
   Disk* disk_;
   DirectoryLock lock_;
-  HardStateFile hard_state_;
-  HardState identity_;
+  JournalUpkeep upkeep_;
   std::string directory_;
   JournalOptions options_;
   std::uint64_t seed_;
@@ -173,9 +186,10 @@ class JournalWriter {
   bool closing_ = false;
 
   std::vector<Segment> spares_;
-  SegmentHeader last_made_;  ///< of the segment with the highest id
-  bool spare_running_ = false;
+  SegmentHeader last_made_;           ///< of the segment with the highest id
+  bool background_running_ = false;   ///< one task at a time: each may store the hard state
   Segment spare_made_;                ///< by the background task; read when it has completed
+  HardState spare_state_;             ///< stored with it
   std::optional<Error> spare_error_;  ///< of the background task
   std::int64_t spare_not_before_ns_ = INT64_MIN;
 

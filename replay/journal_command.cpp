@@ -42,6 +42,8 @@ nlohmann::json info_json(const JournalInfo& info, const std::string& data) {
                      {"cluster", cluster_text(info.hard_state)},
                      {"replica", info.hard_state.replica_id},
                      {"incarnation", info.hard_state.incarnation},
+                     {"first_batch", info.first_index},
+                     {"first_seq", info.first_seq},
                      {"last_batch", info.last.index},
                      {"last_seq", info.last.seq},
                      {"last_time_ns", info.last.time_ns},
@@ -198,8 +200,9 @@ ExitCode journal_info_command(const JournalOptionsCli& options) {
              info->segments.size() - spares, spares, static_cast<double>(bytes) / (1 << 20));
   fmt::print("cluster    {}   replica {}   incarnation {}\n", cluster_text(info->hard_state),
              info->hard_state.replica_id, info->hard_state.incarnation);
-  fmt::print("history    batches 1..{}   seq 1..{}   last stamp {}\n", with_separators(info->last.index),
-             with_separators(info->last.seq), info->last.index == 0 ? "none" : time_text(info->last.time_ns));
+  fmt::print("history    batches {}..{}   seq {}..{}   last stamp {}\n", with_separators(info->first_index),
+             with_separators(info->last.index), with_separators(info->first_seq), with_separators(info->last.seq),
+             info->last.index == 0 ? "none" : time_text(info->last.time_ns));
   fmt::print("chain      {}\n", info->last.chain.short_hex());
   print_findings(*info);
   return info->sound() ? ExitCode::equal : ExitCode::damaged;

@@ -46,6 +46,8 @@ class alignas(8) Ring {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
+  /// How many it can hold before it grows, by doubling; 0 at first.
+  [[nodiscard]] std::uint32_t capacity() const { return data_.is_null() ? 0 : std::uint32_t{1} << log2_capacity_; }
 
   /// Index 0 is the front. Throws std::out_of_range, which traps the handler.
   [[nodiscard]] T& operator[](std::size_t index) {
@@ -97,7 +99,6 @@ class alignas(8) Ring {
   }
 
  private:
-  [[nodiscard]] std::uint32_t capacity() const { return data_.is_null() ? 0 : std::uint32_t{1} << log2_capacity_; }
   [[nodiscard]] T* slot(std::size_t index) const {
     return detail::block_at<T>(data_) + ((head_ + index) & (capacity() - 1));
   }

@@ -8,7 +8,7 @@
 #include "control_generated.h"
 #include "lockstep/effects.hpp"
 #include "lockstep/message.hpp"
-#include "lockstep/write_barrier.hpp"
+#include "runtime/agents/session_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,6 +18,11 @@ template <class T>
 Result<void> in_range(const char* field, T value, T low, T high) {
   if (value >= low && value <= high) return {};
   return fail(ErrorCode::usage, fmt::format("genesis: {} is {}, but must be {} to {}", field, value, low, high));
+}
+
+Result<void> multiple_of(const char* field, std::uint64_t value, std::uint64_t unit) {
+  if (value % unit == 0) return {};
+  return fail(ErrorCode::usage, fmt::format("genesis: {} is {}, but must be a multiple of {}", field, value, unit));
 }
 
 }  // namespace
@@ -31,22 +36,21 @@ Result<void> validate(const Genesis& genesis) {
       in_range("message_bytes", genesis.message_bytes, 64U, 64U << 20U),
       in_range("handler_effect_bytes", genesis.handler_effect_bytes,
                static_cast<std::uint32_t>(effect_bytes(genesis.message_bytes)), 1U << 30U),
-      in_range("handler_write_bytes", genesis.handler_write_bytes,
-               static_cast<std::uint32_t>(WriteBarrier::min_log_bytes), 1U << 31U),
+      in_range("handler_write_bytes", genesis.handler_write_bytes, SessionTable::min_log_bytes, 1U << 31U),
       in_range<std::uint64_t>("shard_effects", genesis.shard_effects, genesis.handler_effects, 1ULL << 32U),
       in_range<std::uint64_t>("shard_effect_bytes", genesis.shard_effect_bytes, genesis.handler_effect_bytes,
                               (1ULL << 40U) / std::max(genesis.shards, 1U)),
       in_range<std::uint64_t>("shard_memory_bytes", genesis.shard_memory_bytes, 1ULL << 20U, 1ULL << 46U),
       in_range<std::uint64_t>("shard_mail_bytes", genesis.shard_mail_bytes, 4096, 1ULL << 30U),
-      in_range("reply_window", genesis.reply_window, 1U, 1U << 16U),
+      in_range("reply_window", genesis.reply_window, 1U, 65'535U),
       in_range<std::int64_t>("session_expiry_ns", genesis.session_expiry_ns, 1, INT64_MAX),
+      in_range<std::uint64_t>("shard_session_bytes", genesis.shard_session_bytes, 64U << 10U, 1ULL << 36U),
   };
   for (const Result<void>& check : checks) {
     if (!check) return check;
   }
-  if (genesis.handler_write_bytes % 16 == 0) return {};
-  return fail(ErrorCode::usage, fmt::format("genesis: handler_write_bytes is {}, but must be a multiple of 16",
-                                            genesis.handler_write_bytes));
+  if (const auto whole = multiple_of("handler_write_bytes", genesis.handler_write_bytes, 16); !whole) return whole;
+  return multiple_of("shard_session_bytes", genesis.shard_session_bytes, page_bytes);
 }
 
 std::vector<std::byte> encode(const Genesis& genesis) {
@@ -56,7 +60,7 @@ std::vector<std::byte> encode(const Genesis& genesis) {
                                     genesis.checkpoint_interval, genesis.handler_effects, genesis.handler_effect_bytes,
                                     genesis.message_bytes, genesis.handler_write_bytes, genesis.shard_effects,
                                     genesis.shard_effect_bytes, genesis.shard_memory_bytes, genesis.shard_mail_bytes,
-                                    genesis.reply_window, genesis.session_expiry_ns));
+                                    genesis.reply_window, genesis.session_expiry_ns, genesis.shard_session_bytes));
   const auto bytes = std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize()));
   return {bytes.begin(), bytes.end()};
 }
@@ -82,6 +86,7 @@ Result<Genesis> decode_genesis(std::span<const std::byte> payload) {
       .shard_mail_bytes = read.shard_mail_bytes(),
       .reply_window = read.reply_window(),
       .session_expiry_ns = read.session_expiry_ns(),
+      .shard_session_bytes = read.shard_session_bytes(),
   };
   if (const Result<void> valid = validate(genesis); !valid) return std::unexpected(valid.error());
   return genesis;

@@ -32,8 +32,9 @@ struct Genesis {
   std::uint64_t shard_memory_bytes = 64ULL << 30U;  ///< sum of the capacities of a shard's arenas
   std::uint64_t shard_mail_bytes = 64U << 20U;      ///< mail that a shard may carry from one batch into the next
 
-  std::uint32_t reply_window = 64;                  ///< replies kept for each session
+  std::uint32_t reply_window = 1024;                ///< how far back of its newest request a client may ask again
   std::int64_t session_expiry_ns = 60'000'000'000;  ///< of stamped time without a request
+  std::uint64_t shard_session_bytes = 64U << 20U;   ///< a shard's part of all sessions: 1 KiB each, and kept answers
 
   friend bool operator==(const Genesis&, const Genesis&) = default;
 };

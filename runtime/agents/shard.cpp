@@ -17,8 +17,13 @@ std::uint32_t mail_block_bytes(std::uint64_t mail_bytes) {
   return static_cast<std::uint32_t>(std::bit_ceil(std::max<std::uint64_t>(mail_bytes, page_bytes)));
 }
 
-std::uint64_t own_arena_bytes(const Genesis& genesis) {
+std::uint64_t mail_arena_bytes(const Genesis& genesis) {
   return 2 * std::uint64_t{mail_block_bytes(genesis.shard_mail_bytes)} + page_bytes;
+}
+
+/// Of the shard's own arenas.
+std::uint64_t own_bytes(const Genesis& genesis) {
+  return mail_arena_bytes(genesis) + genesis.shard_session_bytes;
 }
 
 }  // namespace
@@ -27,11 +32,13 @@ Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier
     : number_(number),
       genesis_(genesis),
       barrier_(barrier),
-      memory_(or_stop(ShardMemory::make(own_arena_bytes(genesis) + genesis.shard_memory_bytes, barrier))),
+      memory_(or_stop(ShardMemory::make(own_bytes(genesis) + genesis.shard_memory_bytes, barrier))),
       directory_(first_directory_slots) {
-  static_cast<void>(or_stop(memory_->create_arena(own_arena_bytes(genesis))));
+  static_cast<void>(or_stop(memory_->create_arena(mail_arena_bytes(genesis))));
   static_cast<void>(own_arena().allocate(sizeof(MailHeader)));
   barrier_.commit();
+  static_cast<void>(or_stop(memory_->create_arena(genesis.shard_session_bytes)));
+  sessions_.emplace(memory_->arena(session_arena), barrier_);
 }
 
 Actor* Shard::find(const Address& address, std::uint64_t hash) const {
@@ -43,7 +50,7 @@ Actor* Shard::find(const Address& address, std::uint64_t hash) const {
 }
 
 Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType& type) {
-  const std::uint64_t actors_bytes = memory_->declared_bytes() - own_arena().capacity_bytes();
+  const std::uint64_t actors_bytes = memory_->declared_bytes() - own_bytes(genesis_);
   if (type.arena_bytes > genesis_.shard_memory_bytes - actors_bytes) return nullptr;
   Arena& arena = memory_->arena(or_stop(memory_->create_arena(type.arena_bytes)));
   if (2 * (actors_.size() + 1) > directory_.size()) grow();

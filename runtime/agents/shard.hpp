@@ -2,8 +2,8 @@
 #pragma once
 
 /// Shard: a set of actors whose order of messages is one (docs/determinism.md, "Order"), with what is kept once a
-/// shard: the directory of its actors, the effects hash, the budget of the batch, and the mail it carries into the next
-/// batch. The carried mail lies in an arena of the shard's own, hashed like an actor's.
+/// shard: the directory of its actors, the effects hash, the budget of the batch, its part of the sessions, and the
+/// mail it carries into the next batch. Mail and sessions lie in arenas of the shard's own, hashed like an actor's.
 ///
 /// Belongs to one executor; one thread. A shortage of the host (address space, memory) ends the process with a line
 /// that says so: it is never a trap.
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "lockstep/effects.hpp"
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
+#include "runtime/agents/session_table.hpp"
 #include "runtime/memory/shard_memory.hpp"
 
 namespace lockstep {
@@ -63,6 +65,8 @@ class Shard {
   [[nodiscard]] std::span<const std::byte> carried() const;
   void drop_carried();
 
+  [[nodiscard]] SessionTable& sessions() { return *sessions_; }
+
   /// Digest of all that the shard holds. Between steps only.
   [[nodiscard]] Digest state_digest() { return memory_->digest(); }
 
@@ -77,7 +81,11 @@ class Shard {
     Actor* actor = nullptr;
   };
 
-  [[nodiscard]] Arena& own_arena() const { return memory_->arena(0); }
+  /// The shard's own arenas come before those of actors_[0], actors_[1], ...
+  static constexpr std::uint32_t mail_arena = 0;
+  static constexpr std::uint32_t session_arena = 1;
+
+  [[nodiscard]] Arena& own_arena() const { return memory_->arena(mail_arena); }
   [[nodiscard]] MailHeader& mail() const;
   void insert(const Slot& slot);
   void grow();
@@ -88,7 +96,8 @@ class Shard {
   EffectBudget budget_;
   std::uint64_t budget_batch_ = 0;
 
-  std::unique_ptr<ShardMemory> memory_;  // arena 0 is the shard's own, 1 + i that of actors_[i]
+  std::unique_ptr<ShardMemory> memory_;
+  std::optional<SessionTable> sessions_;
   std::deque<Actor> actors_;
   std::vector<Slot> directory_;  // open addressing, a power of two
 };

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ class Disk {
   [[nodiscard]] virtual Result<void> make_directory(const std::string& path) = 0;
   /// Names in a directory, sorted, without "." and "..".
   [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
+  /// The file, of exactly `bytes`, as memory that other processes share and that outlives this one, though not the
+  /// machine: for what a process wants to leave behind when it dies. One that is missing, or of another size, becomes
+  /// zeroes.
+  [[nodiscard]] virtual Result<std::shared_ptr<std::byte[]>> map_shared(const std::string& path, std::size_t bytes) = 0;
   /// Exclusive advisory lock (flock) on an open file; ErrorCode::busy when another process or descriptor holds it.
   [[nodiscard]] virtual Result<void> lock(FileId file) = 0;
   /// Opens a directory so that it can be locked.

@@ -46,7 +46,7 @@ TEST_CASE("an error names operation, file and errno") {
   const auto missing = disk.open(scratch.file("missing"), OpenMode::read);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::io);
-  CHECK(missing.error().message == "cannot open " + scratch.file("missing") + ": No such file or directory (errno 2)");
+  CHECK(missing.error().message == "open " + scratch.file("missing") + ": ENOENT (No such file or directory)");
   REQUIRE(disk.open(scratch.file("new"), OpenMode::create_direct));
   CHECK_FALSE(disk.open(scratch.file("new"), OpenMode::create_direct));
 }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/system_error.hpp"
 #include "journal/aligned_buffer.hpp"
-#include "journal/posix_disk.hpp"
 
 namespace lockstep {
 namespace {
@@ -110,6 +110,14 @@ void MemoryDisk::close(FileId file) {
     locks_.erase(held);
   }
   handles_.erase(number);
+}
+
+Result<std::shared_ptr<std::byte[]>> MemoryDisk::map_shared(const std::string& path, std::size_t bytes) {
+  if (dead_) return std::unexpected(system_error("map", path, EIO));
+  auto& [size, memory] = shared_[path];
+  if (size != bytes) memory = std::make_shared<std::byte[]>(bytes);
+  size = bytes;
+  return memory;
 }
 
 Result<void> MemoryDisk::lock(FileId file) {
@@ -378,7 +386,8 @@ std::int64_t MemoryDisk::complete(Submission& submission) {
     case Submission::Kind::sync:
       return complete_sync(submission);
     case Submission::Kind::background:
-      return completion_result(submission.work(*this));
+      if (const auto done = submission.work(*this); !done) return -errno_of(done.error().code);
+      return 0;
   }
   return -EINVAL;
 }

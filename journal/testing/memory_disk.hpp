@@ -63,6 +63,7 @@ class MemoryDisk final : public Disk {
   Result<void> remove(const std::string& path) override;
   Result<void> make_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
+  Result<std::shared_ptr<std::byte[]>> map_shared(const std::string& path, std::size_t bytes) override;
   Result<void> lock(FileId file) override;
   Result<FileId> open_directory(const std::string& path) override;
 
@@ -136,6 +137,7 @@ class MemoryDisk final : public Disk {
   std::vector<NameChange> name_changes_;
   std::set<std::string> directories_;
   std::map<std::int32_t, Handle> handles_;
+  std::map<std::string, std::pair<std::size_t, std::shared_ptr<std::byte[]>>> shared_;  // gone after a power cut
   std::set<const void*> locked_files_;
   std::map<std::int32_t, const void*> locks_;
   std::map<std::string, std::shared_ptr<int>> directory_identity_;

@@ -11,8 +11,8 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
-#include "runtime/io/posix_files.hpp"
-#include "runtime/io/system_error.hpp"
+#include "journal/posix_files.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
-#include "runtime/io/posix_files.hpp"
+#include "journal/posix_files.hpp"
 
 namespace lockstep::io {
 

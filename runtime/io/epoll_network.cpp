@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "runtime/io/sockets.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/io/connection_table.hpp"
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"

@@ -9,7 +9,7 @@
 #include <array>
 #include <thread>
 
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/epoll_disk.hpp"
 #include "runtime/io/epoll_network.hpp"
 #include "runtime/io/reactor.hpp"

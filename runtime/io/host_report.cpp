@@ -17,9 +17,9 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/proc_files.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

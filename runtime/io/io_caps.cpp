@@ -10,10 +10,10 @@
 #include <memory>
 
 #include "runtime/io/buffer_ring.hpp"
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/proc_files.hpp"
 #include "runtime/io/ring.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 #include "runtime/io/uring_abi.hpp"
 
 namespace lockstep::io {

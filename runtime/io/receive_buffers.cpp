@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

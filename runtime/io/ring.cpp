@@ -8,7 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 #include "runtime/io/uring_abi.hpp"
 
 namespace lockstep::io {

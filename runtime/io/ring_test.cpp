@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/io/buffer_ring.hpp"
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 using namespace lockstep;
 using namespace lockstep::io;

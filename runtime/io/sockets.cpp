@@ -11,7 +11,7 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

@@ -3,7 +3,7 @@
 
 /// What both Network backends do with plain system calls: making a listening socket. Cold path. Any thread.
 
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/network.hpp"
 
 namespace lockstep::io {

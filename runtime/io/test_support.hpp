@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/reactor.hpp"
 
 namespace lockstep::io::test {

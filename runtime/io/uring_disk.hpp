@@ -10,7 +10,7 @@
 
 #include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
-#include "runtime/io/posix_files.hpp"
+#include "journal/posix_files.hpp"
 #include "runtime/io/ring.hpp"
 
 namespace lockstep::io {

@@ -19,7 +19,7 @@
 
 #include "runtime/io/buffer_ring.hpp"
 #include "runtime/io/connection_table.hpp"
-#include "runtime/io/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"

@@ -6,7 +6,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "runtime/io/io_caps.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 namespace {

@@ -18,8 +18,8 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "runtime/io/descriptor.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/descriptor.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep::io {
 

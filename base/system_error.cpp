@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
 
-namespace lockstep::io {
+namespace lockstep {
 namespace {
 
 struct Reading {
@@ -66,4 +66,4 @@ int errno_of(ErrorCode code) {
   }
 }
 
-}  // namespace lockstep::io
+}  // namespace lockstep

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/io/posix_files.hpp"
+#include "journal/posix_files.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
+#include "base/descriptor.hpp"
 #include "base/log.hpp"
-#include "runtime/io/descriptor.hpp"
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
-namespace lockstep::io {
+namespace lockstep {
 namespace {
 
 constexpr std::size_t zero_block_bytes = std::size_t{1} << 20;
@@ -52,7 +53,6 @@ int flags_of(OpenMode mode) {
 }
 
 constexpr mode_t file_permissions = 0640;
-constexpr mode_t directory_permissions = 0750;
 
 /// Calls `attempt` again as long as a signal interrupts it.
 template <class Attempt>
@@ -150,11 +150,10 @@ Result<void> PosixFiles::remove(const std::string& path) {
 }
 
 Result<void> PosixFiles::make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), directory_permissions) == 0) return {};
-  const int error = errno;
-  struct stat status{};
-  if (error == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return {};
-  return system_failure("make directory", path, error);
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return system_failure("make directory", path, error.value());
+  return {};
 }
 
 Result<std::vector<std::string>> PosixFiles::list(const std::string& path) {
@@ -166,6 +165,23 @@ Result<std::vector<std::string>> PosixFiles::list(const std::string& path) {
   if (error) return system_failure("list", path, error.value());
   std::ranges::sort(names);
   return names;
+}
+
+Result<std::shared_ptr<std::byte[]>> PosixFiles::map_shared(const std::string& path, std::size_t bytes) {
+  const Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, file_permissions); }));
+  if (!file.is_open()) return system_failure("open", path, errno);
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return system_failure("fstat", path, errno);
+  if (static_cast<std::size_t>(status.st_size) != bytes &&
+      (::ftruncate(file.get(), 0) != 0 || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0))
+    return system_failure("size", path, errno);
+  // Reserved now: a store into a hole of a full disk would end the process.
+  if (const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0)
+    return system_failure(fmt::format("reserve {} bytes of", bytes), path, error);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return system_failure("map", path, errno);
+  return std::shared_ptr<std::byte[]>(static_cast<std::byte*>(memory), [bytes](std::byte* at) { ::munmap(at, bytes); });
 }
 
 Result<void> PosixFiles::lock(FileId file) {
@@ -180,4 +196,4 @@ Result<FileId> PosixFiles::open_directory(const std::string& path) {
   return FileId{fd};
 }
 
-}  // namespace lockstep::io
+}  // namespace lockstep

@@ -7,7 +7,7 @@
 
 #include "journal/disk.hpp"
 
-namespace lockstep::io {
+namespace lockstep {
 
 class PosixFiles : public Disk {
  public:
@@ -21,11 +21,11 @@ class PosixFiles : public Disk {
   Result<void> truncate(FileId file, std::uint64_t bytes) override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> remove(const std::string& path) override;
-  /// A directory that is there already is success.
   Result<void> make_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
+  Result<std::shared_ptr<std::byte[]>> map_shared(const std::string& path, std::size_t bytes) override;
   Result<void> lock(FileId file) override;
   Result<FileId> open_directory(const std::string& path) override;
 };
 
-}  // namespace lockstep::io
+}  // namespace lockstep

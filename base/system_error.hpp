@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-namespace lockstep::io {
+namespace lockstep {
 
 /// "ENOSPC (No space left on device)".
 [[nodiscard]] std::string errno_text(int error);
@@ -25,4 +25,4 @@ namespace lockstep::io {
 /// The errno that stands for an Error where only a number fits (Disk's background completions).
 [[nodiscard]] int errno_of(ErrorCode code);
 
-}  // namespace lockstep::io
+}  // namespace lockstep

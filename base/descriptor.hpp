@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace lockstep::io {
+namespace lockstep {
 
 class Descriptor {
  public:
@@ -32,4 +32,4 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace lockstep::io
+}  // namespace lockstep

@@ -52,9 +52,7 @@ consteval bool takes_braces(std::index_sequence<I...>) {
 /// How many values braces around T take when C arrays are spelled out; one more than the limit if there are more.
 template <class T, std::size_t N = 0>
 consteval std::size_t initialiser_count() {
-  if constexpr (N > max_initialisers) {
-    return N;
-  } else if constexpr (takes_braces<T>(std::make_index_sequence<N + 1>{})) {
+  if constexpr (N <= max_initialisers && takes_braces<T>(std::make_index_sequence<N + 1>{})) {
     return initialiser_count<T, N + 1>();
   } else {
     return N;

@@ -94,7 +94,7 @@ class alignas(8) Map {
     Layout::close_gap(Layout::values(leaf), leaf->count, index);
     --leaf->count;
     --size_;
-    if (leaf->count < Layout::leaf_least || leaf->count == 0) rebalance(path, leaf);
+    if (leaf->count < Layout::leaf_least) rebalance(path, leaf);
     return true;
   }
   /// Returns where the next entry then is.

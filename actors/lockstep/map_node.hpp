@@ -39,7 +39,7 @@ struct MapLayout {
   static constexpr std::uint32_t leaf_capacity = fit(target_bytes - 2 * sizeof(MapNode), sizeof(K) + sizeof(V));
   static constexpr std::uint32_t inner_capacity =
       fit(target_bytes - 2 * sizeof(MapNode) + sizeof(K), sizeof(K) + sizeof(Link));
-  static constexpr std::uint32_t leaf_least = leaf_capacity / 4;
+  static constexpr std::uint32_t leaf_least = std::max(1U, leaf_capacity / 4);
   static constexpr std::uint32_t inner_least = std::max(2U, inner_capacity / 4);
 
   static constexpr std::size_t keys_at = align_up(sizeof(MapNode), alignof(K));

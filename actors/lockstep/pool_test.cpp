@@ -13,7 +13,6 @@
 using lockstep::Handle;
 using lockstep::Pool;
 using lockstep::String;
-using lockstep::testing::allocated_bytes;
 using lockstep::testing::ArenaFixture;
 using lockstep::testing::TwinState;
 

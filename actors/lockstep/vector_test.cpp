@@ -186,7 +186,7 @@ TEST_SUITE("vector") {
       inner.assign({1, 2, 3});
       outer.push_back(std::move(inner));
       outer.push_back(outer.peek(0).clone());
-      CHECK(inner.empty());
+      CHECK(inner.empty());  // NOLINT(bugprone-use-after-move): empty by contract
       CHECK(outer.peek(0) == outer.peek(1));
       Vector<Vector<std::uint64_t>> other = std::move(outer);
       CHECK(other.size() == 2);

@@ -85,6 +85,7 @@ TEST_CASE("appending and polling allocate nothing within a segment") {
   for (int i = 0; i < 20; ++i) (*writer)->poll(0);
   BatchMaker maker(1);
   std::vector<OwnedBatch> batches;
+  batches.reserve(500);
   for (int i = 0; i < 500; ++i) batches.push_back(maker.make_random(10, 4000));
 
   const std::uint64_t before = allocations.load(std::memory_order_relaxed);

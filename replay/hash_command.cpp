@@ -123,6 +123,7 @@ HashSide load_hash_side(const std::string& name, int timeout_ms) {
 
 ExitCode hash_compare_command(const HashCompareOptions& options) {
   std::vector<HashSide> sides;
+  sides.reserve(options.sides.size());
   for (const std::string& name : options.sides) sides.push_back(load_hash_side(name, options.timeout_ms));
   const HashVerdict verdict = compare_hashes(sides, options.at_batch);
   if (options.json) {

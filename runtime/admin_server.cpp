@@ -5,6 +5,7 @@
 #include <httplib.h>
 
 #include <charconv>
+#include <chrono>
 #include <thread>
 
 namespace lockstep {
@@ -40,8 +41,8 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
 
   int port = at.port;
   if (port == 0) {
-    port = http.bind_to_any_port(at.host.c_str());
-  } else if (!http.bind_to_port(at.host.c_str(), port)) {
+    port = http.bind_to_any_port(at.host);
+  } else if (!http.bind_to_port(at.host, port)) {
     port = -1;
   }
   if (port < 0)
@@ -61,8 +62,8 @@ AdminServer::~AdminServer() {
 
 Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, int timeout_ms) {
   httplib::Client client(at.host, at.port);
-  client.set_connection_timeout(timeout_ms / 1000, (timeout_ms % 1000) * 1000);
-  client.set_read_timeout(timeout_ms / 1000, (timeout_ms % 1000) * 1000);
+  client.set_connection_timeout(std::chrono::milliseconds(timeout_ms));
+  client.set_read_timeout(std::chrono::milliseconds(timeout_ms));
   const httplib::Result reply = client.Get(path);
   if (!reply)
     return fail(ErrorCode::incomplete,

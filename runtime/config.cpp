@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -14,6 +13,8 @@
 #include <optional>
 #include <sstream>
 #include <type_traits>
+
+#include "runtime/io/system_error.hpp"
 
 namespace lockstep {
 namespace {
@@ -60,7 +61,7 @@ Key text(const char* section, const char* name, std::string NodeConfig::* field,
 
 template <class Enum>
 Key choice(const char* section, const char* name, Enum NodeConfig::* field,
-           std::vector<std::pair<std::string, Enum>> values, const char* meaning) {
+           const std::vector<std::pair<std::string, Enum>>& values, const char* meaning) {
   std::string names;
   for (const auto& [value, ignored] : values) names += (names.empty() ? "\"" : ", \"") + value + "\"";
   return {section, name, meaning,
@@ -210,7 +211,7 @@ Result<void> parse_config(std::string_view toml_text, const std::string& name, N
 Result<void> load_config(const std::string& path, NodeConfig& config) {
   std::ifstream file(path);
   if (!file)
-    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, std::strerror(errno)));
+    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, io::errno_text(errno)));
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   return parse_config(content, path, config);
 }

@@ -350,7 +350,7 @@ std::int64_t MemoryDisk::complete_write(Submission& submission) {
     result = static_cast<std::int64_t>(change->bytes.size());
   }
   if (fault == Fault::error) {
-    const Change attempted = *change;
+    const Change attempted = std::move(*change);
     changes.erase(change);
     std::vector<std::byte> torn = submission.file->view;
     keep_some_pieces(torn, attempted, random_);

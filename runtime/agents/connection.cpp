@@ -33,7 +33,8 @@ Connection* ConnectionTable::open(io::ConnectionId id) {
     free_.pop_back();
   }
   const std::size_t mask = by_counter_.size() - 1;
-  while (by_counter_[++counter_ & mask] != nullptr || counter_ == 0) continue;
+  do ++counter_;
+  while (by_counter_[counter_ & mask] != nullptr || counter_ == 0);
   by_counter_[counter_ & mask] = connection;
   const std::uint32_t slot = network_slot(id);
   if (slot >= by_network_slot_.size()) by_network_slot_.resize(std::bit_ceil(std::size_t{slot} + 1));

@@ -45,6 +45,7 @@ struct Node {
   void run(const MemoryHistory& history) {
     std::atomic<std::size_t> finished{0};
     std::vector<std::thread> threads;
+    threads.reserve(hosts.size());
     for (const auto& host : hosts) {
       threads.emplace_back([&history, &finished, executor = host.get()] {
         for (std::size_t i = 0; i < history.size(); ++i) {

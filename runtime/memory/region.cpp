@@ -56,7 +56,7 @@ Result<Region> Region::allocate(std::size_t bytes, std::string_view purpose) {
     if (memory == MAP_FAILED) {
       return fail(ErrorCode::full,
                   fmt::format("mmap of {} MiB for {}: {}; give the node more memory or lower its limits", whole >> 20,
-                              purpose, std::strerror(errno)));
+                              purpose, strerrordesc_np(errno)));
     }
     const bool huge = kernel_gives_transparent_pages() && ::madvise(memory, whole, MADV_HUGEPAGE) == 0;
     log(LogLevel::info, "memory", "{}: {} MiB on {} pages (vm.nr_hugepages has none to spare)", purpose, whole >> 20,
@@ -67,7 +67,7 @@ Result<Region> Region::allocate(std::size_t bytes, std::string_view purpose) {
   void* const memory = map(whole, 0);
   if (memory == MAP_FAILED) {
     return fail(ErrorCode::full, fmt::format("mmap of {} KiB for {}: {}; give the node more memory or lower its limits",
-                                             whole >> 10, purpose, std::strerror(errno)));
+                                             whole >> 10, purpose, strerrordesc_np(errno)));
   }
   return Region(memory, whole, PageKind::plain);
 }
@@ -79,7 +79,7 @@ Result<Region> Region::reserve(std::size_t bytes, std::string_view purpose) {
     return fail(ErrorCode::full,
                 fmt::format("mmap of {} MiB of address space for {}: {}; lower the shards' memory in genesis, or raise "
                             "`ulimit -v`, or set vm.overcommit_memory to 0 or 1",
-                            whole >> 20, purpose, std::strerror(errno)));
+                            whole >> 20, purpose, strerrordesc_np(errno)));
   }
   ::madvise(memory, whole, MADV_NOHUGEPAGE);
   return Region(memory, whole, PageKind::plain);

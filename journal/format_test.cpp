@@ -2,64 +2,15 @@
 #include "journal/format.hpp"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "journal/directory.hpp"
 #include "journal/hash_log.hpp"
+#include "journal/testing/golden.hpp"
 #include "journal/testing/journal_run.hpp"
 #include "journal/testing/memory_disk.hpp"
 
 namespace lockstep {
 namespace {
-
-// The golden files hold what version 1 writes, as text: an offset and 16 bytes a line, runs of equal lines as one "*".
-// LOCKSTEP_WRITE_GOLDEN=1 writes them anew; that is right only together with a new journal_version.
-
-constexpr std::size_t line_bytes = 16;
-
-std::string dump(std::span<const std::byte> bytes) {
-  std::string text;
-  bool skipping = false;
-  for (std::size_t at = 0; at < bytes.size(); at += line_bytes) {
-    const auto line = bytes.subspan(at, std::min(line_bytes, bytes.size() - at));
-    const bool repeats =
-        at > 0 && at + line_bytes < bytes.size() && std::memcmp(line.data(), line.data() - line_bytes, line_bytes) == 0;
-    if (repeats && !skipping) text += "*\n";
-    skipping = repeats;
-    if (repeats) continue;
-    text += fmt::format("{:08x} ", at);
-    for (const std::byte byte : line) text += fmt::format(" {:02x}", static_cast<unsigned>(byte));
-    text += "\n";
-  }
-  return text;
-}
-
-std::vector<std::byte> undump(const std::string& text) {
-  std::vector<std::byte> bytes;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line == "*") continue;
-    std::istringstream fields(line);
-    std::size_t at = 0;
-    fields >> std::hex >> at;
-    while (bytes.size() < at) bytes.push_back(bytes[bytes.size() - line_bytes]);
-    for (unsigned byte = 0; fields >> byte;) bytes.push_back(static_cast<std::byte>(byte));
-  }
-  return bytes;
-}
-
-std::string golden(const std::string& name, std::span<const std::byte> bytes) {
-  const std::string path = std::string(LOCKSTEP_GOLDEN_DIRECTORY) + "/" + name;
-  if (std::getenv("LOCKSTEP_WRITE_GOLDEN") != nullptr) std::ofstream(path) << dump(bytes);
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 const std::vector<std::string> example_files{segment_name(1), hard_state_name, hash_log_name};
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/checkpoint.hpp"
 
+#include "base/state_digest.hpp"
+
 namespace lockstep {
 
 Checkpoint combine(const BatchHeader& batch, const Digest& genesis, std::span<const ShardDigests> shards) {
-  std::vector<Digest> states{genesis};
+  std::vector<Digest> states;
   std::vector<Digest> effects;
   for (const ShardDigests& shard : shards) {
     states.push_back(shard.state);
@@ -13,8 +15,8 @@ Checkpoint combine(const BatchHeader& batch, const Digest& genesis, std::span<co
   return {.batch = batch.index,
           .seq = batch.first_seq - 1 + batch.record_count,
           .time_ns = batch.last_time_ns,
-          .root = xxh3_128(std::as_bytes(std::span(states))),
-          .effects = xxh3_128(std::as_bytes(std::span(effects))),
+          .root = state_root(genesis, states),
+          .effects = effects_root(effects),
           .chain = batch.chain};
 }
 

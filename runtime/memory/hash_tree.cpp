@@ -73,7 +73,7 @@ bool HashTree::update_node(const Levels& levels, std::span<const std::uint64_t> 
       stale |= update_node(levels, changed, number - 1, child);
     }
   }
-  if (stale) levels[number][node] = xxh3_128(std::as_bytes(children.subspan(first, count)), number);
+  if (stale) levels[number][node] = tree_node(children.subspan(first, count), number);
   return stale;
 }
 

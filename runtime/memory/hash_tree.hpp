@@ -19,12 +19,13 @@
 #include <span>
 
 #include "base/digest.hpp"
+#include "base/state_digest.hpp"
 
 namespace lockstep {
 
 class HashTree {
  public:
-  static constexpr std::uint64_t fanout = 64;
+  static constexpr std::uint64_t fanout = tree_fanout;
 
   /// Digests that a tree of up to `leaf_capacity` leaves stores.
   [[nodiscard]] static std::uint64_t storage_digests(std::uint64_t leaf_capacity);

@@ -102,3 +102,13 @@ TEST_CASE("of trees with different counts of leaves, the first that differs or i
   CHECK(other.root() != Digest{});
   CHECK(one.tree.first_difference(other.tree) == 7);
 }
+
+TEST_CASE("a tree whose leaves come one by one has the same root") {
+  lockstep::TreeDigest digest;
+  std::vector<Digest> leaves;
+  for (const unsigned count : {0U, 1U, 2U, 63U, 64U, 65U, 127U, 128U, 129U, 4095U, 4096U, 4097U, 9000U}) {
+    while (leaves.size() < count) leaves.push_back({leaves.size(), 7});
+    for (const Digest& leaf : leaves) digest.add(leaf);
+    CHECK_MESSAGE(digest.finish() == root_from_scratch(leaves), count, " leaves");
+  }
+}

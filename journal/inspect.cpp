@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -38,12 +40,17 @@ class Inspection {
   std::size_t used_ = 0;  ///< of ids_, up to the last with blocks
   std::optional<HistoryPosition> before_;
   bool undamaged_ = true;
+  std::array<Anchor, 2> anchors_;
 };
 
 Result<void> Inspection::list_segments() {
   auto files = list_journal(disk_, directory_);
   if (!files) return std::unexpected(files.error());
   ids_ = std::move(files->segments);
+  // A live node may have pruned since the first look; what it made since is looked at next time.
+  auto now = look_at_hard_state(disk_, directory_);
+  if (!now) return std::unexpected(now.error());
+  info_.hard_state.oldest_segment_id = now->oldest_segment_id;
   std::erase_if(ids_, [&](std::uint64_t id) { return id < info_.hard_state.oldest_segment_id; });
   std::uint64_t expected = info_.hard_state.oldest_segment_id;
   for (const std::uint64_t id : ids_) {
@@ -89,7 +96,11 @@ Result<void> Inspection::scan_behind_damage(BlockStream& segment, SegmentInfo& i
 
 Result<void> Inspection::scan(std::size_t at) {
   BlockStream segment(disk_);
-  if (auto opened = segment.open(path_of(ids_[at])); !opened) return opened;
+  if (auto opened = segment.open(path_of(ids_[at])); !opened) {
+    // A live node may have pruned it meanwhile.
+    const auto now = look_at_hard_state(disk_, directory_);
+    return now && ids_[at] < now->oldest_segment_id ? Result<void>{} : opened;
+  }
   const SegmentHeader& header = segment.header();
   SegmentInfo info;
   info.file = segment_name(ids_[at]);
@@ -108,13 +119,14 @@ Result<void> Inspection::scan(std::size_t at) {
   } else if (!info.spare) {
     ScanContext context;
     context.before = before_;
-    context.durable_index = info_.hard_state.durable_index;
+    context.durable_index = known_durable(info_.hard_state);
     context.later_segment_has_blocks = at + 1 < used_;
+    context.anchors = anchors_;
     context.check_records = depth_ == InspectDepth::records;
     context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
     auto first = scan_segment(segment, context);
     if (!first) return std::unexpected(first.error());
-    if (at == 0) info_.first_index = first->before.index + 1, info_.first_seq = first->before.seq + 1;
+    if (info_.segments.empty()) info_.first_index = first->before.index + 1, info_.first_seq = first->before.seq + 1;
     add(info, *first);
     before_ = first->position;
     if (first->tail == TailClass::corrupt) {
@@ -130,10 +142,14 @@ Result<JournalInfo> Inspection::run() {
   auto hard_state = look_at_hard_state(disk_, directory_);
   if (!hard_state) return std::unexpected(hard_state.error());
   info_.hard_state = *hard_state;
+  anchors_ = anchors_of(*hard_state);
   if (auto listed = list_segments(); !listed) return std::unexpected(listed.error());
   if (info_.hard_state.oldest_segment_id == 1) before_ = HistoryPosition{};
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
+  if (info_.sound())
+    std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
+                      std::back_inserter(info_.findings));
   std::ranges::sort(info_.schema_ids);
   const auto repeated = std::ranges::unique(info_.schema_ids);
   info_.schema_ids.erase(repeated.begin(), repeated.end());

@@ -199,6 +199,36 @@ TEST_CASE("the oldest segment of a pruned journal, damaged in its first block, i
   if (reader) CHECK_FALSE(reader->next());
 }
 
+TEST_CASE("a log that ends before the newest snapshot, or has another chain there, is refused and never cut") {
+  Live live;
+  live.run->writer().store_snapshots(snapshots_at(live.history, 58, 45));
+  live.poll_for_a_while();
+  const SnapshotMark sound = snapshots_at(live.history, 58, 45);
+  live.run.reset();
+  SUBCASE("the tail is gone without a trace") {
+    const auto all = segments_of(live.disk);
+    for (const std::uint64_t id : all) {
+      const std::string name = directory + "/" + segment_name(id);
+      if (id + 3 >= all.back())
+        live.disk.overwrite(name, sizeof(SegmentHeader),
+                            std::vector<std::byte>(live.disk.bytes(name).size() - sizeof(SegmentHeader)));
+    }
+  }
+  SUBCASE("the snapshot is of another history") {
+    auto file = HardStateFile::open(live.disk, directory);
+    REQUIRE(file);
+    HardState state = file->value();
+    state.snapshot_chain = xxh3_128(object_bytes(sound.chain));
+    REQUIRE(file->store(state));
+  }
+  const auto refused = recover(live.disk, {.directory = directory});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::corrupt);
+  const auto info = inspect_journal(live.disk, directory, InspectDepth::blocks);
+  REQUIRE(info);
+  CHECK_FALSE(info->sound());
+}
+
 TEST_CASE("a history that begins behind the newest snapshot is refused") {
   Live live;
   live.keep_snapshots(55, 45);

@@ -103,7 +103,7 @@ Result<bool> JournalReader::next_segment() {
   BlockStream peeked(*disk_);
   const std::uint64_t next = segment_id_ + 1;
   const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() && is_blank(peeked);
-  const bool was_used = hard_state_.durable_index > position_.index || begins_history_;
+  const bool was_used = known_durable(hard_state_) > position_.index || begins_history_;
   if (blank && !was_used) return false;
   auto opened = open_segment(next);
   if (!opened || !*opened) return opened;
@@ -154,7 +154,7 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
 
 Result<bool> JournalReader::at_end(const BlockExamination& bad) {
   ScanContext context;
-  context.durable_index = hard_state_.durable_index;
+  context.durable_index = known_durable(hard_state_);
   context.begins_history = begins_history_;
   const bool judged_before = std::exchange(judged_offset_, segment_.offset()) == segment_.offset();
   EndJudgement end;

@@ -54,7 +54,6 @@ class Recovery {
   Result<void> check_headers();
   Result<void> find_last_used();
   Result<void> scan_all();
-  void check_snapshots();
   Result<void> one_verdict() const;
   Result<void> seal_last();
   Result<void> keep_copy(std::uint64_t segment);
@@ -152,9 +151,12 @@ Result<void> Recovery::find_last_used() {
 }
 
 Result<void> Recovery::scan_all() {
+  const HardState& state = hard_state_.value();
+  auto anchors = anchors_of(state);
   ScanContext context;
-  context.durable_index = hard_state_.value().durable_index;
-  const bool pruned = hard_state_.value().oldest_segment_id > 1;
+  context.durable_index = known_durable(state);
+  context.anchors = anchors;
+  const bool pruned = state.oldest_segment_id > 1;
   if (!pruned) context.before = HistoryPosition{};
   for (std::size_t i = 0; i < used_; ++i) {
     context.begins_history = pruned && i == 0;
@@ -171,21 +173,11 @@ Result<void> Recovery::scan_all() {
     last_ = std::move(*scan);
   }
   if (used_ > 0) position_ = last_.position;
-  if (findings_.empty() && position_.index < context.durable_index)
-    findings_.push_back(
-        {options_.directory, 0, 0, position_.index + 1, TailClass::corrupt,
-         fmt::format("the history ends here, and the hard state knows batch {} as durable", context.durable_index)});
-  if (findings_.empty()) check_snapshots();
-  return {};
-}
-
-/// What was pruned must be covered by a snapshot.
-void Recovery::check_snapshots() {
-  const std::uint64_t snapshot = hard_state_.value().snapshot_index;
   const std::uint64_t first = starts_.empty() ? 1 : starts_.front().first_index;
-  if (first > snapshot + 1)
-    findings_.push_back({options_.directory, 0, 0, first, TailClass::corrupt,
-                         fmt::format("the history begins here, and the newest snapshot is of batch {}", snapshot)});
+  if (std::ranges::find(findings_, TailClass::corrupt, &Finding::tail) == findings_.end())
+    std::ranges::copy(contradictions(anchors, state, first, position_, options_.directory),
+                      std::back_inserter(findings_));
+  return {};
 }
 
 Result<void> Recovery::one_verdict() const {

@@ -78,6 +78,7 @@ void start_history(SegmentScan& scan, BlockStream& segment, const ScanContext& c
     scan.position = position_before(*first.header);
   }
   scan.before = scan.position;
+  meet(context.anchors, scan.position);
   scan.seal.start(segment.header(), scan.position);
 }
 
@@ -151,6 +152,7 @@ Result<SegmentScan> scan_segment(BlockStream& segment, const ScanContext& contex
     if (block.verdict != BlockVerdict::valid) break;
     end = {};
     take(scan, block, segment.offset());
+    meet(context.anchors, scan.position);
     segment.accept(block);
   }
   scan.end_offset = segment.offset();

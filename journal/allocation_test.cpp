@@ -52,6 +52,9 @@ class AcceptingDisk final : public Disk {
   Result<void> remove(const std::string& path) override { return files_.remove(path); }
   Result<void> make_directory(const std::string& path) override { return files_.make_directory(path); }
   Result<std::vector<std::string>> list(const std::string& path) override { return files_.list(path); }
+  Result<std::shared_ptr<std::byte[]>> map_shared(const std::string& path, std::size_t bytes) override {
+    return files_.map_shared(path, bytes);
+  }
   Result<void> lock(FileId file) override { return files_.lock(file); }
   Result<FileId> open_directory(const std::string& path) override { return files_.open_directory(path); }
 

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t device_piece_bytes = 512;
+using Operation = DiskFaults::Operation;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -30,25 +30,9 @@ std::string without_trailing_slash(std::string path) {
 
 }  // namespace
 
-void MemoryDisk::fail_at(std::uint64_t nth, Fault fault, int error) {
-  fault_at_ = operations_ + nth;
-  fault_ = fault;
-  fault_errno_ = error;
-}
-
-std::optional<MemoryDisk::Fault> MemoryDisk::step() {
-  if (dead_) return Fault::power_cut;
-  if (++operations_ != fault_at_) return std::nullopt;
-  if (fault_ == Fault::power_cut) dead_ = true;
-  return fault_;
-}
-
-Error MemoryDisk::fault_error(const std::string& operation, const std::string& path) const {
-  return system_error(operation, path, dead_ || fault_errno_ == 0 ? EIO : fault_errno_);
-}
-
 Result<void> MemoryDisk::step_or_fail(const std::string& operation, const std::string& path) {
-  if (step()) return std::unexpected(fault_error(operation, path));
+  if (const auto fault = faults_.next(Operation::other))
+    return std::unexpected(system_error(operation, path, fault->error));
   return {};
 }
 
@@ -71,26 +55,43 @@ FileId MemoryDisk::add_handle(Handle handle) {
   return static_cast<FileId>(next_handle_++);
 }
 
-void MemoryDisk::change_name(NameChange change) {
-  if (!change.replaced.empty()) names_.erase(change.replaced);
+void MemoryDisk::apply(std::map<std::string, FilePointer>& names, const NameChange& change) {
+  if (!change.replaced.empty()) names.erase(change.replaced);
   if (change.file != nullptr) {
-    names_[change.path] = change.file;
+    names[change.path] = change.file;
   } else {
-    names_.erase(change.path);
+    names.erase(change.path);
   }
+}
+
+void MemoryDisk::change_name(NameChange change) {
+  if (const auto before = names_.find(change.path); before != names_.end()) release(before->second->view().size());
+  apply(names_, change);
   name_changes_.push_back(std::move(change));
+}
+
+bool MemoryDisk::reserve(const MemoryFile& file, std::uint64_t bytes) {
+  const std::uint64_t grown = bytes - std::min<std::uint64_t>(bytes, file.view().size());
+  if (free_bytes_ == UINT64_MAX || grown == 0) return true;
+  if (grown > free_bytes_) return false;
+  free_bytes_ -= grown;
+  return true;
+}
+
+void MemoryDisk::release(std::uint64_t bytes) {
+  if (free_bytes_ != UINT64_MAX) free_bytes_ += bytes;
 }
 
 Result<FileId> MemoryDisk::open(const std::string& path, OpenMode mode) {
   auto found = names_.find(path);
   const bool creates = mode == OpenMode::create_direct || mode == OpenMode::append;
-  if (dead_) return std::unexpected(system_error("open", path, EIO));
+  if (faults_.dead()) return std::unexpected(system_error("open", path, EIO));
   if (found == names_.end() && !creates) return std::unexpected(system_error("open", path, ENOENT));
   if (found != names_.end() && mode == OpenMode::create_direct)
     return std::unexpected(system_error("open", path, EEXIST));
   if (found == names_.end()) {
     if (auto stepped = step_or_fail("open", path); !stepped) return std::unexpected(stepped.error());
-    change_name({path, std::make_shared<File>(), ""});
+    change_name({path, std::make_shared<MemoryFile>(), ""});
     found = names_.find(path);
   }
   const bool direct = mode == OpenMode::create_direct || mode == OpenMode::write_direct;
@@ -113,7 +114,7 @@ void MemoryDisk::close(FileId file) {
 }
 
 Result<std::shared_ptr<std::byte[]>> MemoryDisk::map_shared(const std::string& path, std::size_t bytes) {
-  if (dead_) return std::unexpected(system_error("map", path, EIO));
+  if (faults_.dead()) return std::unexpected(system_error("map", path, EIO));
   auto& [size, memory] = shared_[path];
   if (size != bytes) memory = std::make_shared<std::byte[]>(bytes);
   size = bytes;
@@ -140,84 +141,80 @@ Result<void> MemoryDisk::lock(FileId file) {
 Result<std::uint64_t> MemoryDisk::size(FileId file) {
   auto handle = handle_of(file, "read the size of");
   if (!handle) return std::unexpected(handle.error());
-  return (*handle)->file->view.size();
+  return (*handle)->file->view().size();
 }
 
 Result<std::size_t> MemoryDisk::read(FileId file, std::uint64_t offset, std::span<std::byte> into) {
   auto handle = handle_of(file, "read");
   if (!handle) return std::unexpected(handle.error());
-  if (dead_) return std::unexpected(system_error("read", (*handle)->path, EIO));
+  const std::string& path = (*handle)->path;
+  if (faults_.dead()) return std::unexpected(system_error("read", path, EIO));
   if (auto aligned = check_direct(**handle, offset, into.size(), into.data()); !aligned)
     return std::unexpected(aligned.error());
-  for (const auto& [path, bad] : unreadable_)
-    if (path == (*handle)->path && bad >= offset && bad < offset + into.size())
-      return std::unexpected(system_error(fmt::format("read {} bytes at {} of", into.size(), offset), path, EIO));
-  const auto& view = (*handle)->file->view;
+  if (faults_.read_fails(path, offset, into.size()))
+    return std::unexpected(system_error(fmt::format("read {} bytes at {} of", into.size(), offset), path, EIO));
+  const auto& view = (*handle)->file->view();
   if (offset >= view.size()) return 0;
   const std::size_t got = std::min<std::uint64_t>(into.size(), view.size() - offset);
   std::memcpy(into.data(), view.data() + offset, got);
   return got;
 }
 
-void MemoryDisk::apply(std::vector<std::byte>& content, const Change& change) {
-  if (change.resize) return content.resize(change.offset);
-  const std::size_t end = change.offset + change.bytes.size();
-  if (content.size() < end) content.resize(end);
-  std::memcpy(content.data() + change.offset, change.bytes.data(), change.bytes.size());
-}
-
-void MemoryDisk::keep_some_pieces(std::vector<std::byte>& content, const Change& change, std::mt19937_64& random) {
-  if (change.resize) {
-    if (random() & 1) content.resize(change.offset);
-    return;
-  }
-  std::uint64_t coins = 0;
-  for (std::size_t at = 0, n = 0; at < change.bytes.size(); at += device_piece_bytes, ++n, coins >>= 1) {
-    if (n % 64 == 0) coins = random();
-    if ((coins & 1) == 0) continue;
-    const std::size_t length = std::min(device_piece_bytes, change.bytes.size() - at);
-    if (content.size() < change.offset + at + length) content.resize(change.offset + at + length);
-    std::memcpy(content.data() + change.offset + at, change.bytes.data() + at, length);
-  }
-}
-
-std::vector<std::uint64_t> MemoryDisk::settled_changes(const File& file) {
-  std::vector<std::uint64_t> numbers;
-  for (const Change& change : file.changes)
-    if (!change.in_flight && !change.abandoned) numbers.push_back(change.number);
-  return numbers;
-}
-
-void MemoryDisk::make_durable(File& file, const std::vector<std::uint64_t>& numbers) {
-  const auto covered = [&](const Change& change) { return std::ranges::binary_search(numbers, change.number); };
-  for (const Change& change : file.changes)
-    if (covered(change)) apply(file.durable, change);
-  std::erase_if(file.changes, covered);
+void MemoryDisk::misdirect(const MemoryFile* meant, std::uint64_t offset, std::span<const std::byte> bytes) {
+  std::vector<MemoryFile*> files;
+  for (const auto& [path, file] : names_)
+    if (file->view().size() >= disk_block_bytes) files.push_back(file.get());
+  if (files.empty()) return;
+  MemoryFile& file = *files[random_() % files.size()];
+  const std::uint64_t sectors = file.view().size() / disk_block_bytes;
+  std::uint64_t sector = random_() % sectors;
+  if (&file == meant && sector * disk_block_bytes == offset) sector = (sector + 1) % sectors;
+  const std::uint64_t at = sector * disk_block_bytes;
+  file.write(at, bytes.first(std::min<std::uint64_t>(bytes.size(), file.view().size() - at)), false);
 }
 
 Result<void> MemoryDisk::write(FileId file, std::uint64_t offset, std::span<const std::byte> bytes) {
   auto handle = handle_of(file, "write");
   if (!handle) return std::unexpected(handle.error());
   if (auto aligned = check_direct(**handle, offset, bytes.size(), bytes.data()); !aligned) return aligned;
-  File& target = *(*handle)->file;
-  const bool was_dead = dead_;
-  const auto fault = step();
-  if (was_dead) return std::unexpected(fault_error("write", (*handle)->path));
-  Change change{next_change_++, offset, {bytes.begin(), bytes.end()}, false, false, false};
+  MemoryFile& target = *(*handle)->file;
+  const bool was_dead = faults_.dead();
+  const auto fault = faults_.next(Operation::write);
+  const auto refuse = [&](int error) {
+    return std::unexpected(
+        system_error(fmt::format("write {} bytes at {} of", bytes.size(), offset), (*handle)->path, error));
+  };
+  if (was_dead) return refuse(EIO);
   if (fault) {
-    if (dead_) target.changes.push_back(std::move(change));
-    return std::unexpected(fault_error(fmt::format("write {} bytes at {} of", bytes.size(), offset), (*handle)->path));
+    switch (fault->fault) {
+      case Fault::power_cut:
+        target.begin_write(offset, {bytes.begin(), bytes.end()});
+        return refuse(fault->error);
+      case Fault::error:
+      case Fault::short_write:
+        target.write_some(offset, bytes, (*handle)->buffered, random_);
+        return refuse(fault->error);
+      case Fault::misdirected_write:
+        misdirect(&target, offset, bytes);
+        return {};
+      case Fault::lost_write:
+        return {};
+    }
   }
-  apply(target.view, change);
-  target.changes.push_back(std::move(change));
+  if (!reserve(target, offset + bytes.size())) return refuse(ENOSPC);
+  target.write(offset, bytes, (*handle)->buffered);
   return {};
 }
 
 Result<void> MemoryDisk::sync(FileId file) {
   auto handle = handle_of(file, "sync");
   if (!handle) return std::unexpected(handle.error());
-  if (auto stepped = step_or_fail("sync", (*handle)->path); !stepped) return stepped;
-  make_durable(*(*handle)->file, settled_changes(*(*handle)->file));
+  MemoryFile& target = *(*handle)->file;
+  if (auto stepped = step_or_fail("sync", (*handle)->path); !stepped) {
+    if (!faults_.dead()) target.fail_sync(target.settled(), random_);
+    return stepped;
+  }
+  target.make_durable(target.settled());
   return {};
 }
 
@@ -225,15 +222,8 @@ Result<void> MemoryDisk::sync_directory(const std::string& path) {
   if (auto stepped = step_or_fail("sync directory", path); !stepped) return stepped;
   const std::string directory = without_trailing_slash(path);
   const auto covered = [&](const NameChange& change) { return directory_of(change.path) == directory; };
-  for (const NameChange& change : name_changes_) {
-    if (!covered(change)) continue;
-    if (!change.replaced.empty()) durable_names_.erase(change.replaced);
-    if (change.file != nullptr) {
-      durable_names_[change.path] = change.file;
-    } else {
-      durable_names_.erase(change.path);
-    }
-  }
+  for (const NameChange& change : name_changes_)
+    if (covered(change)) apply(durable_names_, change);
   std::erase_if(name_changes_, covered);
   return {};
 }
@@ -242,11 +232,13 @@ Result<void> MemoryDisk::zero_fill(FileId file, std::uint64_t bytes) {
   auto handle = handle_of(file, "zero-fill");
   if (!handle) return std::unexpected(handle.error());
   if (auto stepped = step_or_fail("zero-fill", (*handle)->path); !stepped) return stepped;
-  if (bytes > free_bytes_) return std::unexpected(system_error("reserve space for", (*handle)->path, ENOSPC));
-  free_bytes_ -= bytes;
-  Change change{next_change_++, 0, std::vector<std::byte>(bytes), false, false, false};
-  apply((*handle)->file->view, change);
-  (*handle)->file->changes.push_back(std::move(change));
+  MemoryFile& target = *(*handle)->file;
+  if (!reserve(target, bytes)) {
+    target.zero_fill(free_bytes_);  // as much as there was
+    free_bytes_ = 0;
+    return std::unexpected(system_error("reserve space for", (*handle)->path, ENOSPC));
+  }
+  target.zero_fill(bytes);
   return {};
 }
 
@@ -254,9 +246,9 @@ Result<void> MemoryDisk::truncate(FileId file, std::uint64_t bytes) {
   auto handle = handle_of(file, "truncate");
   if (!handle) return std::unexpected(handle.error());
   if (auto stepped = step_or_fail("truncate", (*handle)->path); !stepped) return stepped;
-  Change change{next_change_++, bytes, {}, true, false, false};
-  apply((*handle)->file->view, change);
-  (*handle)->file->changes.push_back(std::move(change));
+  MemoryFile& target = *(*handle)->file;
+  release(target.view().size() - std::min<std::uint64_t>(bytes, target.view().size()));
+  target.resize(bytes);
   return {};
 }
 
@@ -276,13 +268,14 @@ Result<void> MemoryDisk::remove(const std::string& path) {
 }
 
 Result<void> MemoryDisk::make_directory(const std::string& path) {
-  if (dead_) return std::unexpected(system_error("create directory", path, EIO));
+  if (faults_.dead()) return std::unexpected(system_error("create directory", path, EIO));
   for (std::string at = without_trailing_slash(path); directories_.insert(at).second;) at = directory_of(at);
   return {};
 }
 
 Result<std::vector<std::string>> MemoryDisk::list(const std::string& path) {
   const std::string directory = without_trailing_slash(path);
+  if (faults_.dead()) return std::unexpected(system_error("list directory", path, EIO));
   if (!directories_.contains(directory)) return std::unexpected(system_error("list directory", path, ENOENT));
   std::vector<std::string> names;
   for (const auto& [name, file] : names_)
@@ -293,19 +286,19 @@ Result<std::vector<std::string>> MemoryDisk::list(const std::string& path) {
 void MemoryDisk::submit_write(FileId file, std::uint64_t offset, std::span<const iovec> pieces, std::uint64_t token) {
   auto handle = handle_of(file, "write");
   LOCKSTEP_ASSERT(handle, "a write is submitted to an open file");
+  std::vector<std::byte> content;
+  for (const iovec& piece : pieces) {
+    LOCKSTEP_ASSERT(check_direct(**handle, offset, piece.iov_len, piece.iov_base), "direct writes are aligned");
+    const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
+    content.insert(content.end(), bytes, bytes + piece.iov_len);
+  }
   Submission submission;
   submission.token = token;
   submission.file = (*handle)->file;
   submission.path = (*handle)->path;
+  submission.offset = offset;
   submission.pieces.assign(pieces.begin(), pieces.end());
-  submission.change = next_change_++;
-  Change change{submission.change, offset, {}, false, true, false};
-  for (const iovec& piece : pieces) {
-    LOCKSTEP_ASSERT(check_direct(**handle, offset, piece.iov_len, piece.iov_base), "direct writes are aligned");
-    const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
-    change.bytes.insert(change.bytes.end(), bytes, bytes + piece.iov_len);
-  }
-  submission.file->changes.push_back(std::move(change));
+  submission.change = submission.file->begin_write(offset, std::move(content));
   submitted_.push_back(std::move(submission));
 }
 
@@ -317,8 +310,7 @@ void MemoryDisk::submit_sync(FileId file, std::uint64_t token) {
   submission.token = token;
   submission.file = (*handle)->file;
   submission.path = (*handle)->path;
-  submission.buffered = (*handle)->buffered;
-  submission.covered = settled_changes(*submission.file);
+  submission.covered = submission.file->settled();
   submitted_.push_back(std::move(submission));
 }
 
@@ -331,51 +323,49 @@ void MemoryDisk::submit_background(std::function<Result<void>(Disk&)> work, std:
 }
 
 std::int64_t MemoryDisk::complete_write(Submission& submission) {
-  if (dead_) return -EIO;
-  auto& changes = submission.file->changes;
-  const auto change = std::ranges::find(changes, submission.change, &Change::number);
-  LOCKSTEP_ASSERT(change != changes.end(), "a write in flight is not covered by any sync");
+  if (faults_.dead()) return -EIO;
+  MemoryFile& file = *submission.file;
+  const auto attempted = file.in_flight(submission.change);
   std::size_t at = 0;
   for (const iovec& piece : submission.pieces) {
-    LOCKSTEP_ASSERT(std::memcmp(piece.iov_base, change->bytes.data() + at, piece.iov_len) == 0,
+    LOCKSTEP_ASSERT(std::memcmp(piece.iov_base, attempted.data() + at, piece.iov_len) == 0,
                     "bytes in flight are not changed");
     at += piece.iov_len;
   }
-  const auto fault = step();
-  if (dead_) return -EIO;
-  change->in_flight = false;
-  auto result = static_cast<std::int64_t>(change->bytes.size());
-  if (fault == Fault::short_write) {
-    change->bytes.resize(change->bytes.size() / 2);
-    result = static_cast<std::int64_t>(change->bytes.size());
+  const auto bytes = static_cast<std::int64_t>(attempted.size());
+  const auto fault = faults_.next(Operation::write);
+  if (fault) {
+    switch (fault->fault) {
+      case Fault::power_cut:
+        return -EIO;
+      case Fault::error:
+        file.fail_write(submission.change, random_);
+        return -fault->error;
+      case Fault::short_write:
+        file.finish_write(submission.change, attempted.size() / 2);
+        return bytes / 2;
+      case Fault::misdirected_write:
+        misdirect(&file, submission.offset, file.forget_write(submission.change));
+        return bytes;
+      case Fault::lost_write:
+        file.forget_write(submission.change);
+        return bytes;
+    }
   }
-  if (fault == Fault::error) {
-    const Change attempted = std::move(*change);
-    changes.erase(change);
-    std::vector<std::byte> torn = submission.file->view;
-    keep_some_pieces(torn, attempted, random_);
-    const std::size_t end = std::min<std::size_t>(torn.size(), attempted.offset + attempted.bytes.size());
-    Change rest{next_change_++, attempted.offset, {}, false, false, false};
-    if (end > attempted.offset)
-      rest.bytes.assign(torn.begin() + static_cast<std::ptrdiff_t>(attempted.offset),
-                        torn.begin() + static_cast<std::ptrdiff_t>(end));
-    apply(submission.file->view, rest);
-    changes.push_back(std::move(rest));
-    return -fault_errno_;
+  if (!reserve(file, submission.offset + attempted.size())) {
+    file.fail_write(submission.change, random_);
+    return -ENOSPC;
   }
-  apply(submission.file->view, *change);
-  return result;
+  file.finish_write(submission.change, attempted.size());
+  return bytes;
 }
 
 std::int64_t MemoryDisk::complete_sync(const Submission& submission) {
-  if (step()) {
-    // The page cache forgets what it could not write; a device asked again to flush may still do it.
-    if (submission.buffered)
-      for (Change& change : submission.file->changes)
-        if (std::ranges::binary_search(submission.covered, change.number)) change.abandoned = true;
-    return dead_ || fault_errno_ == 0 ? -EIO : -fault_errno_;
+  if (const auto fault = faults_.next(Operation::other)) {
+    if (!faults_.dead()) submission.file->fail_sync(submission.covered, random_);
+    return -fault->error;
   }
-  make_durable(*submission.file, submission.covered);
+  submission.file->make_durable(submission.covered);
   return 0;
 }
 
@@ -394,8 +384,12 @@ std::int64_t MemoryDisk::complete(Submission& submission) {
 
 std::span<const DiskCompletion> MemoryDisk::poll() {
   completed_.clear();
+  if (stalled_ > 0) {
+    --stalled_;
+    return completed_;
+  }
   std::vector<Submission> due;
-  if (shuffled_ && !dead_) {
+  if (shuffled_ && !faults_.dead()) {
     std::ranges::shuffle(submitted_, random_);
     const auto kept = static_cast<std::ptrdiff_t>(submitted_.empty() ? 0 : random_() % submitted_.size());
     std::move(submitted_.begin() + kept, submitted_.end(), std::back_inserter(due));
@@ -407,46 +401,72 @@ std::span<const DiskCompletion> MemoryDisk::poll() {
   return completed_;
 }
 
-MemoryDisk MemoryDisk::after_power_cut(std::uint64_t seed) const {
-  MemoryDisk after(seed);
-  std::mt19937_64 random(seed);
-  std::map<std::string, FilePointer> names = durable_names_;
-  for (const NameChange& change : name_changes_) {
-    if ((random() & 1) == 0) continue;
-    if (!change.replaced.empty()) names.erase(change.replaced);
-    if (change.file != nullptr) {
-      names[change.path] = change.file;
-    } else {
-      names.erase(change.path);
-    }
-  }
+std::vector<MemoryDisk::FilePointer> MemoryDisk::files() const {
+  std::vector<FilePointer> files;
+  const auto add = [&](const FilePointer& file) {
+    if (file != nullptr && std::ranges::find(files, file) == files.end()) files.push_back(file);
+  };
+  for (const auto& [path, file] : durable_names_) add(file);
+  for (const NameChange& change : name_changes_) add(change.file);
+  return files;
+}
+
+std::size_t MemoryDisk::questions(std::size_t piece_bytes) const {
+  std::size_t count = name_changes_.size();
+  for (const FilePointer& file : files()) count += file->questions(piece_bytes);
+  return count;
+}
+
+MemoryDisk MemoryDisk::after_power_cut(const Survival& survives, std::size_t piece_bytes) const {
+  MemoryDisk after;
   after.directories_ = directories_;
-  for (const auto& [path, file] : names) {
-    std::vector<std::byte> content = file->durable;
-    for (const Change& change : file->changes) keep_some_pieces(content, change, random);
-    after.put(path, std::move(content));
+  std::map<std::string, FilePointer> names = durable_names_;
+  std::size_t question = 0;
+  for (const NameChange& change : name_changes_)
+    if (survives(question++)) apply(names, change);
+  for (const FilePointer& file : files()) {
+    const std::vector<std::byte> content = file->left_by_cut(survives, question, piece_bytes);
+    question += file->questions(piece_bytes);
+    for (const auto& [path, named] : names)
+      if (named == file) after.put(path, content);
   }
   return after;
+}
+
+MemoryDisk MemoryDisk::after_power_cut(std::uint64_t seed) const {
+  std::mt19937_64 random(seed);
+  MemoryDisk after = after_power_cut(draw_survivors(random));
+  after.random_.seed(seed);
+  return after;
+}
+
+MemoryDisk MemoryDisk::copy() const {
+  MemoryDisk copied;
+  copied.directories_ = directories_;
+  for (const auto& [path, file] : names_) copied.put(path, file->view());
+  return copied;
 }
 
 std::span<const std::byte> MemoryDisk::bytes(const std::string& path) const {
   const auto found = names_.find(path);
   LOCKSTEP_ASSERT(found != names_.end(), "a test looks at a file that is there");
-  return found->second->view;
+  return found->second->view();
 }
 
 void MemoryDisk::overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes) {
   const auto found = names_.find(path);
   LOCKSTEP_ASSERT(found != names_.end(), "a test damages a file that is there");
-  const Change damage{0, offset, {bytes.begin(), bytes.end()}, false, false, false};
-  apply(found->second->view, damage);
-  apply(found->second->durable, damage);
+  found->second->damage(offset, bytes);
+}
+
+void MemoryDisk::flip_bit(const std::string& path, std::uint64_t bit) {
+  const std::byte flipped = bytes(path)[bit / 8] ^ static_cast<std::byte>(1 << bit % 8);
+  overwrite(path, bit / 8, std::span(&flipped, 1));
 }
 
 void MemoryDisk::put(const std::string& path, std::vector<std::byte> content) {
-  auto file = std::make_shared<File>();
-  file->durable = content;
-  file->view = std::move(content);
+  auto file = std::make_shared<MemoryFile>();
+  file->set(std::move(content));
   names_[path] = file;
   durable_names_[path] = file;
 }

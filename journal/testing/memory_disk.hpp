@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// MemoryDisk: a Disk in memory that forgets what a real one may forget. What was written but not synced survives a
-/// power cut by random 512-byte pieces; a name that was made, renamed or removed survives only by chance until its
-/// directory is synced; what is in flight may be on the medium or not. Faults are put at the n-th operation. All chance
-/// is drawn from one seed, so a run can be repeated.
+/// MemoryDisk: a Disk in memory that forgets what a real one may forget, and lies as a real one may lie. What was
+/// written but not synced survives a power cut by 512-byte pieces (journal/testing/memory_file.hpp); a name that was
+/// made, renamed or removed survives only by chance until its directory is synced; what is in flight may be on the
+/// medium or not. Which pieces survive is drawn from a seed, or chosen one by one, so that all outcomes can be gone
+/// through. Faults are put at the n-th operation (journal/testing/disk_faults.hpp). All chance is drawn from one seed,
+/// so a run can be repeated.
 ///
 /// Directories themselves are durable at once. Time does not pass: submitted calls complete at poll(), all in order,
-/// or some in random order after shuffle_completions(). One thread.
+/// or some in random order after shuffle_completions(), or none for some turns after stall(). That the bytes of a
+/// submitted write do not change before it completes is asserted. One thread.
 
 #include <map>
 #include <memory>
@@ -16,37 +19,50 @@
 #include <set>
 
 #include "journal/disk.hpp"
+#include "journal/testing/disk_faults.hpp"
+#include "journal/testing/memory_file.hpp"
 
 namespace lockstep {
 
 class MemoryDisk final : public Disk {
  public:
+  using Fault = DiskFault;
   explicit MemoryDisk(std::uint64_t seed = 1) : random_(seed) {}
 
-  enum class Fault {
-    error,        ///< the operation fails with an errno; a write leaves some of its pieces
-    short_write,  ///< a submitted write completes with half its bytes; any other operation fails
-    power_cut,    ///< this and everything afterwards fails; the medium holds what after_power_cut() draws
-  };
   /// Puts a fault at the n-th operation that changes something from now on (1 is the next one).
-  void fail_at(std::uint64_t nth, Fault fault, int error);
+  void fail_at(std::uint64_t nth, Fault fault, int error) { faults_.at(nth, {fault, error}); }
   /// Operations that change something so far: writes, syncs, zero_fill, truncate, create, rename, remove.
-  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  [[nodiscard]] std::uint64_t operations() const { return faults_.operations(); }
+  [[nodiscard]] DiskFaults& faults() { return faults_; }
   /// Submitted calls that poll() has not completed.
   [[nodiscard]] std::size_t in_flight() const { return submitted_.size(); }
   /// Reads that touch this byte fail with EIO.
-  void make_unreadable(const std::string& path, std::uint64_t offset) { unreadable_.insert({path, offset}); }
-  /// Lets zero_fill take no more than this many bytes from now on: then ENOSPC.
+  void make_unreadable(const std::string& path, std::uint64_t offset) { faults_.make_unreadable(path, offset); }
+  /// Lets files grow by no more than this many bytes from now on: then ENOSPC. What is removed or cut off is free
+  /// again.
   void set_free_bytes(std::uint64_t bytes) { free_bytes_ = bytes; }
   /// From now on poll() completes a random part of what is submitted, in random order.
   void shuffle_completions() { shuffled_ = true; }
+  /// The next calls of poll() complete nothing.
+  void stall(std::uint64_t polls) { stalled_ = polls; }
 
   /// A disk with what a power cut now might leave; locks and open files are gone.
   [[nodiscard]] MemoryDisk after_power_cut(std::uint64_t seed) const;
+  /// The questions a power cut now leaves open, writes taken apart into pieces of this size: each step on names, then
+  /// each piece, file by file.
+  [[nodiscard]] std::size_t questions(std::size_t piece_bytes = device_piece_bytes) const;
+  /// The disk a power cut leaves with these answers.
+  [[nodiscard]] MemoryDisk after_power_cut(const Survival& survives,
+                                           std::size_t piece_bytes = device_piece_bytes) const;
+  /// A disk with the same files as they are read here, all durable: what a killed process leaves, without its handles.
+  [[nodiscard]] MemoryDisk copy() const;
+
   /// A file's bytes as they are read.
   [[nodiscard]] std::span<const std::byte> bytes(const std::string& path) const;
   /// Damages a file: these bytes are read, and durable, from now on.
   void overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Damages one bit of a file, counted from its start.
+  void flip_bit(const std::string& path, std::uint64_t bit);
   /// Sets a file's size and bytes, durable; makes it if there is none.
   void put(const std::string& path, std::vector<std::byte> content);
 
@@ -73,21 +89,7 @@ class MemoryDisk final : public Disk {
   std::span<const DiskCompletion> poll() override;
 
  private:
-  /// A write, or a change of size (no bytes), that no sync has covered.
-  struct Change {
-    std::uint64_t number = 0;
-    std::uint64_t offset = 0;  ///< or the new size
-    std::vector<std::byte> bytes;
-    bool resize = false;
-    bool in_flight = false;
-    bool abandoned = false;  ///< a sync of it failed: a later one does not cover it
-  };
-  struct File {
-    std::vector<std::byte> view;     ///< what a read sees
-    std::vector<std::byte> durable;  ///< what is surely on the medium
-    std::vector<Change> changes;
-  };
-  using FilePointer = std::shared_ptr<File>;
+  using FilePointer = std::shared_ptr<MemoryFile>;
   /// A step on names that no sync of their directory has covered: `path` names `file`, or nothing.
   struct NameChange {
     std::string path;
@@ -105,7 +107,7 @@ class MemoryDisk final : public Disk {
     std::uint64_t token = 0;
     FilePointer file;
     std::string path;
-    bool buffered = false;
+    std::uint64_t offset = 0;
     std::uint64_t change = 0;            ///< of a write
     std::vector<iovec> pieces;           ///< of a write: must not change until it completes
     std::vector<std::uint64_t> covered;  ///< changes a sync covers
@@ -115,21 +117,20 @@ class MemoryDisk final : public Disk {
   [[nodiscard]] Result<Handle*> handle_of(FileId file, const char* operation);
   [[nodiscard]] Result<void> check_direct(const Handle& handle, std::uint64_t offset, std::size_t bytes,
                                           const void* address) const;
-  /// Counts an operation; the fault it meets, if any.
-  [[nodiscard]] std::optional<Fault> step();
   [[nodiscard]] Result<void> step_or_fail(const std::string& operation, const std::string& path);
-  [[nodiscard]] Error fault_error(const std::string& operation, const std::string& path) const;
   FileId add_handle(Handle handle);
   void change_name(NameChange change);
+  static void apply(std::map<std::string, FilePointer>& names, const NameChange& change);
+  /// Files a power cut may leave, each once.
+  [[nodiscard]] std::vector<FilePointer> files() const;
+  /// Takes free space for a file to reach this size; false when there is not enough.
+  [[nodiscard]] bool reserve(const MemoryFile& file, std::uint64_t bytes);
+  void release(std::uint64_t bytes);
+  void misdirect(const MemoryFile* meant, std::uint64_t offset, std::span<const std::byte> bytes);
 
   [[nodiscard]] std::int64_t complete(Submission& submission);
   [[nodiscard]] std::int64_t complete_write(Submission& submission);
   [[nodiscard]] std::int64_t complete_sync(const Submission& submission);
-
-  static void apply(std::vector<std::byte>& content, const Change& change);
-  static void make_durable(File& file, const std::vector<std::uint64_t>& numbers);
-  static std::vector<std::uint64_t> settled_changes(const File& file);
-  static void keep_some_pieces(std::vector<std::byte>& content, const Change& change, std::mt19937_64& random);
 
   std::mt19937_64 random_;
   std::map<std::string, FilePointer> names_;
@@ -146,14 +147,9 @@ class MemoryDisk final : public Disk {
   std::vector<Submission> submitted_;
   std::vector<DiskCompletion> completed_;
   bool shuffled_ = false;
-  std::uint64_t next_change_ = 1;
+  std::uint64_t stalled_ = 0;
 
-  std::uint64_t operations_ = 0;
-  std::uint64_t fault_at_ = 0;
-  Fault fault_ = Fault::error;
-  int fault_errno_ = 0;
-  bool dead_ = false;
-  std::set<std::pair<std::string, std::uint64_t>> unreadable_;
+  DiskFaults faults_;
   std::uint64_t free_bytes_ = UINT64_MAX;
 };
 

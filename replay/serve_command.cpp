@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/system_error.hpp"
 #include "replay/commands.hpp"
-#include "runtime/io/system_error.hpp"
 #include "runtime/node.hpp"
 
 namespace lockstep {

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "runtime/io/system_error.hpp"
+#include "base/system_error.hpp"
 
 namespace lockstep {
 namespace {

@@ -49,7 +49,7 @@ Result<void> write_ready_file(const std::string& path, const Node& node) {
   bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (!written || std::rename(temporary.c_str(), path.c_str()) != 0)
-    return fail(ErrorCode::io, fmt::format("cannot write the ready file {}: {}", path, io::errno_text(errno)));
+    return fail(ErrorCode::io, fmt::format("cannot write the ready file {}: {}", path, errno_text(errno)));
   return {};
 }
 

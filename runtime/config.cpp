@@ -211,7 +211,7 @@ Result<void> parse_config(std::string_view toml_text, const std::string& name, N
 Result<void> load_config(const std::string& path, NodeConfig& config) {
   std::ifstream file(path);
   if (!file)
-    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, io::errno_text(errno)));
+    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, errno_text(errno)));
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   return parse_config(content, path, config);
 }

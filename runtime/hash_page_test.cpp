@@ -18,10 +18,10 @@ TEST_CASE("a hash page reads back as itself, and damage is refused") {
   const auto read = parse_hash_page(hash_page(checkpoints));
   REQUIRE(read.has_value());
   CHECK(*read == checkpoints);
-  for (const char* bad : {"", "{}", "[]", "{\"schema\":\"lockstep.hash/9\",\"checkpoints\":[]}",
-                          "{\"schema\":\"lockstep.hash/1\",\"checkpoints\":[{\"batch\":1}]}",
-                          "{\"schema\":\"lockstep.hash/"
-                          "1\",\"checkpoints\":[{\"batch\":1,\"seq\":1,\"time_ns\":1,\"root\":\"xyz\",\"effects\":"
-                          "\"\",\"chain\":\"\"}]}"})
+  for (
+      const char* bad :
+      {"", "{}", "[]", R"({"schema":"lockstep.hash/9","checkpoints":[]})",
+       R"({"schema":"lockstep.hash/1","checkpoints":[{"batch":1}]})",
+       R"({"schema":"lockstep.hash/1","checkpoints":[{"batch":1,"seq":1,"time_ns":1,"root":"xyz","effects":"","chain":""}]})"})
     CHECK_FALSE(parse_hash_page(bad).has_value());
 }

@@ -48,6 +48,7 @@ int echo_clients(Server& server, int clients, std::size_t bytes, std::size_t lar
   Echo echo(server);
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(clients));
   for (int c = 0; c < clients; ++c) {
     threads.emplace_back([&, c] {
       const Descriptor socket = connect_to(server.port());

@@ -20,16 +20,19 @@ namespace {
 constexpr int lock_attempts = 5;
 constexpr auto lock_wait = std::chrono::milliseconds(50);
 
-Result<void> lock_with_patience(Disk& disk, FileId file, const std::string& directory) {
+/// The kernel may hold a killed process' lock for a moment, until its last write is done.
+Result<void> lock_with_patience(Disk& disk, FileId file, const std::string& when_busy) {
   Result<void> locked = disk.lock(file);
   for (int attempt = 1; attempt < lock_attempts && !locked && locked.error().code == ErrorCode::busy; ++attempt) {
     std::this_thread::sleep_for(lock_wait);
     locked = disk.lock(file);
   }
-  if (!locked && locked.error().code == ErrorCode::busy)
-    return fail(ErrorCode::busy,
-                fmt::format("another process runs on {}; stop it, or use another directory", directory));
+  if (!locked && locked.error().code == ErrorCode::busy) return fail(ErrorCode::busy, when_busy);
   return locked;
+}
+
+std::string held_by_another(const std::string& directory) {
+  return fmt::format("another process runs on {}; stop it, or use another directory", directory);
 }
 
 /// One pass over a directory, from listing to the single verdict, and then the changes.
@@ -50,7 +53,7 @@ class Recovery {
   }
   Result<void> check_identity() const;
   Result<void> check_ids();
-  Result<void> sync_all();
+  Result<void> settle_writes();
   Result<void> check_headers();
   Result<void> find_last_used();
   Result<void> scan_all();
@@ -106,11 +109,15 @@ Result<void> Recovery::check_ids() {
   return {};
 }
 
-Result<void> Recovery::sync_all() {
+Result<void> Recovery::settle_writes() {
   for (const std::uint64_t id : files_.segments) {
     auto file = disk_.open(path_of(id), OpenMode::read);
     if (!file) return std::unexpected(file.error());
-    auto synced = disk_.sync(*file);
+    auto synced = lock_with_patience(
+        disk_, *file,
+        fmt::format("{} still has a write of a process that ended in flight; start again when its disk answers",
+                    path_of(id)));
+    if (synced) synced = disk_.sync(*file);
     disk_.close(*file);
     if (!synced) return synced;
   }
@@ -199,7 +206,7 @@ Result<void> Recovery::one_verdict() const {
 Result<void> Recovery::judge() {
   if (auto checked = check_identity(); !checked) return checked;
   if (auto checked = check_ids(); !checked) return checked;
-  if (auto synced = sync_all(); !synced) return synced;
+  if (auto synced = settle_writes(); !synced) return synced;
   if (auto checked = check_headers(); !checked) return checked;
   // A segment that is missing or foreign makes the rest meaningless.
   if (!findings_.empty()) return one_verdict();
@@ -341,7 +348,8 @@ Result<DirectoryLock> DirectoryLock::take(Disk& disk, const std::string& directo
   auto file = disk.open_directory(directory);
   if (!file) return std::unexpected(file.error());
   DirectoryLock lock(disk, *file);
-  if (auto locked = lock_with_patience(disk, *file, directory); !locked) return std::unexpected(locked.error());
+  if (auto locked = lock_with_patience(disk, *file, held_by_another(directory)); !locked)
+    return std::unexpected(locked.error());
   return lock;
 }
 
@@ -359,7 +367,7 @@ Result<Recovered> recover(Disk& disk, const RecoveryOptions& options, std::vecto
 
   auto hard_state = HardStateFile::open(disk, options.directory);
   if (!hard_state) return std::unexpected(hard_state.error());
-  if (auto locked = lock_with_patience(disk, hard_state->file(), options.directory); !locked)
+  if (auto locked = lock_with_patience(disk, hard_state->file(), held_by_another(options.directory)); !locked)
     return std::unexpected(locked.error());
   Recovery recovery(disk, options, std::move(*hard_state));
   auto result = recovery.judge();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Recovery: takes a data directory over for this process and establishes where its history ends. It locks, makes
-/// what is on disk durable before judging it, judges every segment, and only when there is one verdict for all changes
+/// Recovery: takes a data directory over for this process and establishes where its history ends. It locks, waits for
+/// writes that a killed process left in flight, makes what is on disk durable before judging it, judges every segment, and only when there is one verdict for all changes
 /// anything: it seals the last segment behind the last good batch, gives the process its incarnation, and removes what
 /// was pruned or made ahead. A history that was pruned begins with the oldest segment the hard state names, at the
 /// position its first block states.

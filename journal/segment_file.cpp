@@ -15,7 +15,8 @@ Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHea
   if (!file) return file;
   AlignedBuffer sector(sizeof header);
   std::memcpy(sector.data(), &header, sizeof header);
-  Result<void> result = disk.zero_fill(*file, header.segment_bytes);
+  Result<void> result = disk.lock(*file);
+  if (result) result = disk.zero_fill(*file, header.segment_bytes);
   if (result) result = disk.write(*file, 0, sector.span());
   if (result) result = disk.sync(*file);
   if (result) result = disk.rename(temporary, path);

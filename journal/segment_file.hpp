@@ -11,8 +11,9 @@
 
 namespace lockstep {
 
-/// Makes `header.segment_id`'s file: zero-filled, its header in it, durable under its name, open for direct writing.
-/// Finishes the header's checksum. On an Error what was half made is removed again.
+/// Makes `header.segment_id`'s file: zero-filled, its header in it, durable under its name, open for direct writing and
+/// locked: a write in flight keeps the file, and so its lock, when the process is killed, so the next process sees that
+/// it has not landed yet. Finishes the header's checksum. On an Error what was half made is removed again.
 [[nodiscard]] Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHeader& header);
 
 /// Gathers what a SEAL says while a segment grows.

@@ -39,7 +39,7 @@ class Application {
   /// What travels in the journal so that it explains itself: each schema's .bfbs behind a 16-byte header of its length
   /// (u64 little-endian) and 8 zeroes, padded with zeroes to 16.
   [[nodiscard]] std::span<const std::byte> schema() const { return schema_; }
-  /// XXH3-64 of schema(); BatchHeader::schema_id.
+  /// XXH3-64 of schema(), 0 of none; BatchHeader::schema_id.
   [[nodiscard]] std::uint64_t schema_id() const { return schema_id_; }
   /// Digest of everything that state depends on beside the handlers' code: names, messages, layouts, capacities.
   [[nodiscard]] std::uint64_t digest() const { return digest_; }

@@ -81,5 +81,17 @@ TEST_CASE("an application carries each schema once") {
   CHECK(app.digest() != application<Counter>().digest());
 }
 
+struct Unexplained {
+  static constexpr auto name = "unexplained";
+  using Receives = lockstep::Receives<GetBalance>;
+  void on(const GetBalance&, Query&) const {}
+};
+
+TEST_CASE("an application that gives no schema has no schema id") {
+  const Application& app = application<Unexplained>();
+  CHECK(app.schema().empty());
+  CHECK(app.schema_id() == 0);  // what the journal writes where it has none
+}
+
 }  // namespace
 }  // namespace lockstep

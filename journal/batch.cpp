@@ -28,6 +28,21 @@ HistoryPosition position_after(const BatchHeader& batch) {
   return {batch.index, batch.first_seq + batch.record_count - 1, batch.last_time_ns, batch.chain};
 }
 
+BatchHeader seal_batch(const HistoryPosition& after, const BatchContent& content) {
+  BatchHeader header{.index = after.index + 1,
+                     .first_seq = after.seq + 1,
+                     .first_time_ns = content.first_time_ns,
+                     .last_time_ns = content.last_time_ns,
+                     .record_count = content.record_count,
+                     .payload_bytes = static_cast<std::uint32_t>(content.payload.size()),
+                     .schema_id = content.schema_id,
+                     .payload_digest = xxh3_128(content.payload),
+                     .prev_chain = after.chain,
+                     .chain = {}};
+  header.chain = batch_chain(header);
+  return header;
+}
+
 std::optional<RecordView> RecordCursor::next() {
   if (rest_.empty()) return std::nullopt;
   if (rest_.size() < sizeof(RecordHeader)) {

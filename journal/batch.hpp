@@ -60,6 +60,17 @@ struct HistoryPosition {
 /// The position behind a batch.
 [[nodiscard]] HistoryPosition position_after(const BatchHeader& batch);
 
+/// What goes into a batch: records that follow one another, stamped from `first_time_ns` to `last_time_ns`.
+struct BatchContent {
+  std::span<const std::byte> payload;
+  std::uint32_t record_count = 0;
+  std::int64_t first_time_ns = 0;
+  std::int64_t last_time_ns = 0;
+  std::uint64_t schema_id = 0;
+};
+/// The header of the batch that follows `after`.
+[[nodiscard]] BatchHeader seal_batch(const HistoryPosition& after, const BatchContent& content);
+
 /// A batch somewhere in memory; valid as long as its owner says (a slab until every cursor has passed it, a reader
 /// until its next call).
 struct BatchView {

@@ -30,21 +30,19 @@ class BatchMaker {
     std::size_t bytes = 0;
     for (const std::uint32_t length : lengths) bytes += record_bytes(length);
     batch.buffer = AlignedBuffer(bytes);
-    BatchHeader& header = batch.header;
-    header.index = position_.index + 1;
-    header.first_seq = position_.seq + 1;
-    header.first_time_ns = position_.time_ns + 10;
-    header.last_time_ns = header.first_time_ns + static_cast<std::int64_t>(lengths.size());
-    header.record_count = static_cast<std::uint32_t>(lengths.size());
-    header.payload_bytes = static_cast<std::uint32_t>(bytes);
-    header.schema_id = schema_id_;
+    const std::int64_t first_time_ns = position_.time_ns + 10;
+    const BatchContent content{.payload = batch.buffer.span().first(bytes),
+                               .record_count = static_cast<std::uint32_t>(lengths.size()),
+                               .first_time_ns = first_time_ns,
+                               .last_time_ns = first_time_ns + static_cast<std::int64_t>(lengths.size()),
+                               .schema_id = schema_id_};
     std::size_t at = 0;
-    for (std::size_t i = 0; i < lengths.size(); ++i) at += write_record(header, i, lengths[i], batch.buffer.span(), at);
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      at += write_record(position_.seq + 1 + i, first_time_ns + static_cast<std::int64_t>(i), lengths[i],
+                         batch.buffer.span(), at);
     pad_for_journal(batch.buffer.span(), bytes);
-    header.payload_digest = xxh3_128(batch.view().payload);
-    header.prev_chain = position_.chain;
-    header.chain = batch_chain(header);
-    position_ = position_after(header);
+    batch.header = seal_batch(position_, content);
+    position_ = position_after(batch.header);
     return batch;
   }
 
@@ -58,13 +56,13 @@ class BatchMaker {
   [[nodiscard]] const HistoryPosition& position() const { return position_; }
 
  private:
-  std::size_t write_record(const BatchHeader& batch, std::size_t i, std::uint32_t length, std::span<std::byte> buffer,
+  std::size_t write_record(std::uint64_t seq, std::int64_t time_ns, std::uint32_t length, std::span<std::byte> buffer,
                            std::size_t at) {
     RecordHeader record;
     record.length = length;
     record.key = random_();
-    record.seq = batch.first_seq + i;
-    record.timestamp_ns = batch.first_time_ns + static_cast<std::int64_t>(i);
+    record.seq = seq;
+    record.timestamp_ns = time_ns;
     const auto payload = buffer.subspan(at + sizeof record, length);
     for (std::byte& byte : payload) byte = static_cast<std::byte>(random_());
     record.check = record_check(record, payload);

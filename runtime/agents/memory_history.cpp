@@ -45,17 +45,12 @@ void MemoryHistory::append(RecordHeader header, std::span<const std::byte> paylo
 
 BatchView MemoryHistory::seal(std::int64_t time_ns) {
   if (open_records_ == 0) first_time_ns_ = time_ns_ = std::max(time_ns_, time_ns);
-  BatchHeader header{.index = batches_.size() + 1,
-                     .first_seq = seq_ + 1 - open_records_,
-                     .first_time_ns = first_time_ns_,
-                     .last_time_ns = time_ns_,
-                     .record_count = open_records_,
-                     .payload_bytes = static_cast<std::uint32_t>(open_.size()),
-                     .schema_id = schema_id_,
-                     .payload_digest = xxh3_128(open_),
-                     .prev_chain = batches_.empty() ? Digest{} : batches_.back()->header.chain,
-                     .chain = {}};
-  header.chain = batch_chain(header);
+  const HistoryPosition after = batches_.empty() ? HistoryPosition{} : position_after(batches_.back()->header);
+  const BatchHeader header = seal_batch(after, {.payload = open_,
+                                                .record_count = open_records_,
+                                                .first_time_ns = first_time_ns_,
+                                                .last_time_ns = time_ns_,
+                                                .schema_id = schema_id_});
   batches_.push_back(std::make_unique<Sealed>(header, AlignedBytes(open_)));
   open_.clear();
   open_records_ = 0;

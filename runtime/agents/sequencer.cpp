@@ -69,18 +69,14 @@ bool Sequencer::open_batch() {
 void Sequencer::seal() {
   const std::uint32_t padding = -used_bytes_ & 4095U;
   std::memset(base_ + used_bytes_, block_padding_byte, padding);
-  BatchHeader& header = pool_.header(index_ + 1);
-  header = BatchHeader{};
-  header.index = ++index_;
-  header.first_seq = seq_ - record_count_ + 1;
-  header.first_time_ns = record_count_ == 0 ? time_ns_ : first_time_ns_;
-  header.last_time_ns = time_ns_;
-  header.record_count = record_count_;
-  header.payload_bytes = used_bytes_;
-  header.schema_id = options_.schema_id;
-  header.payload_digest = xxh3_128({base_, used_bytes_});
-  header.prev_chain = chain_;
-  header.chain = chain_ = batch_chain(header);
+  const HistoryPosition before{index_, seq_ - record_count_, time_ns_, chain_};
+  const BatchHeader header = seal_batch(before, {.payload = {base_, used_bytes_},
+                                                 .record_count = record_count_,
+                                                 .first_time_ns = record_count_ == 0 ? time_ns_ : first_time_ns_,
+                                                 .last_time_ns = time_ns_,
+                                                 .schema_id = options_.schema_id});
+  pool_.header(++index_) = header;
+  chain_ = header.chain;
   base_ = nullptr;
   record_count_ = 0;
   pool_.publish_sealed(index_);

@@ -31,7 +31,7 @@ Result<void> write_copies(Disk& disk, FileId file, const HardState& state, Align
 }
 
 bool is_newer(const HardState& state) {
-  return state.version != journal_version || state.flags != 0 || state.zero1 != 0 ||
+  return state.version != journal_version || (state.flags & ~hard_state_has_skips) != 0 || state.zero1 != 0 ||
          !all_zero(std::as_bytes(std::span(state.zero0))) || !all_zero(std::as_bytes(std::span(state.zero2)));
 }
 

@@ -32,12 +32,15 @@ inline constexpr std::uint64_t hard_state_magic = magic("LKSTHARD");
 inline constexpr std::uint64_t hard_state_second_copy = 65536;
 inline constexpr std::uint64_t hard_state_file_bytes = hard_state_second_copy + disk_block_bytes;
 
+/// Some batch of the journal holds a skip (journal/skips.hpp).
+inline constexpr std::uint32_t hard_state_has_skips = 1;
+
 struct HardState {
   Digest checksum;  ///< XXH3-128 of [16, 4096) with copy = 0
   std::uint64_t magic = hard_state_magic;
   std::uint16_t version = journal_version;
   std::uint16_t copy = 0;   ///< 0 or 1
-  std::uint32_t flags = 0;  ///< none defined
+  std::uint32_t flags = 0;  ///< hard_state_has_skips
   ClusterId cluster_id;
   std::uint64_t replica_id = 0;
   std::uint64_t sequence = 0;  ///< + 1 with each store

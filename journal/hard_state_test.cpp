@@ -116,7 +116,7 @@ TEST_CASE("two bad copies, contradicting copies, a gap and a wrong size are refu
 
 TEST_CASE("a newer version and bytes this version keeps zero are refused as incompatible") {
   for (const auto& change : std::vector<std::function<void(HardState&)>>{
-           [](HardState& state) { state.version = journal_version + 1; }, [](HardState& state) { state.flags = 1; },
+           [](HardState& state) { state.version = journal_version + 1; }, [](HardState& state) { state.flags = 2; },
            [](HardState& state) { state.zero2[5] = 1; }}) {
     MemoryDisk disk = new_disk();
     rewrite(disk, change, true);

@@ -156,6 +156,18 @@ void add_hash(CLI::App& app, Action& action) {
   sub->callback([options, &action] { action = [options] { return hash_compare_command(*options); }; });
 }
 
+void add_skip(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("skip", "Have every run of the history pass over a message that crashes the program");
+  auto options = std::make_shared<SkipOptions>();
+  command->add_option("SEQ", options->seq, "sequence number, as the halted node names it")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--data", options->data, "data directory of the stopped node")->required();
+  command->footer(exit_codes);
+  command->callback([options, &action] { action = [options] { return skip_command(*options); }; });
+}
+
 void add_doctor(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("doctor", "What this host gives, what is used instead, and what to change");
   auto options = std::make_shared<DoctorOptions>();
@@ -184,6 +196,7 @@ int run_command_line(const Application* application, const Program& program, int
   }
   add_journal(app, action);
   add_hash(app, action);
+  add_skip(app, action);
   add_doctor(app, action);
   try {
     app.parse(argc, argv);

@@ -69,6 +69,13 @@ struct HashCompareOptions {
 };
 ExitCode hash_compare_command(const HashCompareOptions& options);
 
+struct SkipOptions {
+  std::string data;
+  std::uint64_t seq = 0;
+};
+/// Orders that a message be passed over, in the journal of a stopped node.
+ExitCode skip_command(const SkipOptions& options);
+
 struct DoctorOptions {
   std::string data;  ///< a directory whose disk to look at; empty: the current one
   bool json = false;

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "journal/hash_log.hpp"
 #include "journal/posix_disk.hpp"
+#include "journal/skips.hpp"
 #include "replay/commands.hpp"
 #include "replay/progress.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
@@ -57,11 +58,14 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   auto reader = JournalReader::open(disk, options.data);
   if (!reader) return std::unexpected(reader.error());
 
+  auto skips = read_skips(disk, options.data);
+  if (!skips) return std::unexpected(skips.error());
   Execution execution(application, **genesis,
                       {.executors = options.executors,
                        .slabs = 16,
                        .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
-                       .observed = false});
+                       .observed = false,
+                       .skips = std::move(*skips)});
   Progress progress("replaying", "messages", options.stop_before_seq != 0 ? options.stop_before_seq - 1 : last_seq);
   HistoryRunOptions run_options;
   run_options.own_threads = options.own_threads;

@@ -117,6 +117,9 @@ const std::vector<Key>& vocabulary() {
           "polling without work before sleeping; -1: by the machine"),
       flag("threads", "pin", &NodeConfig::pin, "pin each thread to a CPU of its own"),
       integer(
+          "threads", "handler_timeout_ms", [](auto& c) -> auto& { return c.handler_timeout_ms; }, 0, 86'400'000,
+          "a handler that takes longer ends the process, as a crash would; 0: never"),
+      integer(
           "limits", "max_connections", [](auto& c) -> auto& { return c.max_connections; }, 1, 1'000'000,
           "beyond it, a new one is closed"),
       integer(

@@ -35,11 +35,12 @@ struct NodeConfig {
   Durability durability = Durability::fsync;
   io::Backend io = io::Backend::automatic;
 
-  std::uint32_t executors = 0;   ///< 0: one per core left after the perimeter, at least 1
-  std::uint32_t perimeters = 1;  ///< cores that face clients; the first is also the sequencer's
-  std::string threads = "auto";  ///< auto | one | dedicated
-  std::int64_t spin_us = -1;     ///< polling before sleep; -1: 0 when threads outnumber cores, else 20
-  bool pin = false;              ///< pin each thread to a CPU of its own, in order
+  std::uint32_t executors = 0;                ///< 0: one per core left after the perimeter, at least 1
+  std::uint32_t perimeters = 1;               ///< cores that face clients; the first is also the sequencer's
+  std::string threads = "auto";               ///< auto | one | dedicated
+  std::int64_t spin_us = -1;                  ///< polling before sleep; -1: 0 when threads outnumber cores, else 20
+  bool pin = false;                           ///< pin each thread to a CPU of its own, in order
+  std::uint32_t handler_timeout_ms = 10'000;  ///< a handler that takes longer ends the process; 0: it may take for ever
 
   std::uint32_t max_connections = 4096;
   std::uint32_t max_frame_bytes = 256 * 1024;  ///< of one request, header excluded

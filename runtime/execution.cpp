@@ -42,6 +42,8 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
     parts.board = &board_;
     parts.due = &due_[i];
     parts.observed = options.observed;
+    parts.skips = options.skips;
+    parts.breadcrumb = options.breadcrumbs != nullptr ? options.breadcrumbs + i : nullptr;
     executors_.push_back(std::make_unique<Executor>(parts));
     agents_.push_back(std::make_unique<ExecutorAgent>(*executors_.back(), pool_, i));
   }

@@ -32,7 +32,9 @@ class Execution {
     std::uint32_t max_batch_bytes = 1U << 20;
     std::size_t reply_ring_bytes = 4U << 20;
     std::size_t query_ring_bytes = 1U << 20;
-    bool observed = true;  ///< whether Context::log prints
+    bool observed = true;                   ///< whether Context::log prints
+    std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending (journal/skips.hpp)
+    Breadcrumb* breadcrumbs = nullptr;      ///< one an executor
   };
 
   /// `application` outlives it.

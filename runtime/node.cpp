@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "journal/skips.hpp"
 #include "runtime/hash_page.hpp"
 #include "runtime/node_parts.hpp"
 #include "runtime/recorded_roots.hpp"
@@ -56,24 +57,33 @@ Result<void> Node::Parts::open() {
   auto recovered = recover_journal();
   if (!recovered) return std::unexpected(recovered.error());
   identity = recovered->hard_state.value();
-  if (auto run = run_journal(recovered->position.index); !run) return run;
-  JournalOptions journal_options;
-  journal_options.segment_bytes = config.segment_bytes;
-  journal_options.max_inflight = config.journal_inflight;
-  journal_options.max_batch_bytes = config.max_batch_bytes;
-  auto opened = JournalWriter::open(reactors[0]->disk(), std::move(*recovered), journal_options, application.schema());
-  if (!opened) return std::unexpected(opened.error());
-  writer = std::move(*opened);
-
-  journal = std::make_unique<JournalAgent>(*writer, execution->pool(), config.durability);
+  if (auto run = run_journal(recovered->position); !run) return run;
   sequencer = std::make_unique<Sequencer>(
       execution->pool(), history.end,
       Sequencer::Options{.seal_depth = config.seal_depth, .schema_id = application.schema_id()});
-  for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
-  if (history.end.index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
+  if (halted_before) {
+    untouched.emplace(std::move(*recovered));
+  } else if (auto opened = open_journal(std::move(*recovered)); !opened) {
+    return opened;
+  }
   if (auto bound = open_perimeters(); !bound) return bound;
   make_runners();
   return open_admin();
+}
+
+/// Ready to go on behind the history.
+Result<void> Node::Parts::open_journal(Recovered&& recovered) {
+  JournalOptions options;
+  options.segment_bytes = config.segment_bytes;
+  options.max_inflight = config.journal_inflight;
+  options.max_batch_bytes = config.max_batch_bytes;
+  auto opened = JournalWriter::open(reactors[0]->disk(), std::move(recovered), options, application.schema());
+  if (!opened) return std::unexpected(opened.error());
+  writer = std::move(*opened);
+  journal = std::make_unique<JournalAgent>(*writer, execution->pool(), config.durability);
+  for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
+  if (history.end.index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
+  return {};
 }
 
 Result<Recovered> Node::Parts::recover_journal() {
@@ -84,7 +94,7 @@ Result<Recovered> Node::Parts::recover_journal() {
 }
 
 /// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
-Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
+Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   Disk& disk = reactors[0]->disk();
   const auto recorded = read_genesis(disk, config.data);
   if (!recorded) return std::unexpected(recorded.error());
@@ -98,13 +108,11 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
 
   auto reader = JournalReader::open(disk, config.data);
   if (!reader) return std::unexpected(reader.error());
-  execution = std::make_unique<Execution>(application, genesis,
-                                          Execution::Options{.executors = layout.executors,
-                                                             .perimeters = config.perimeters,
-                                                             .slabs = config.batch_slabs,
-                                                             .max_batch_bytes = config.max_batch_bytes});
+  auto execution_made = execution_options(end);
+  if (!execution_made) return std::unexpected(execution_made.error());
+  execution = std::make_unique<Execution>(application, genesis, *execution_made);
   auto log_opened =
-      HashLog::open(reactors[0]->disk(), config.data, identity.cluster_id, identity.replica_id, last_index);
+      HashLog::open(reactors[0]->disk(), config.data, identity.cluster_id, identity.replica_id, end.index);
   if (!log_opened) return std::unexpected(log_opened.error());
   hash_log = std::make_unique<HashLog>(std::move(*log_opened));
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
@@ -115,6 +123,7 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   HistoryRunOptions options;
   options.own_threads = layout.own_threads;
   options.perimeters = config.perimeters;
+  options.stop_before_seq = halted_before ? halted_before->seq : 0;
   options.on_checkpoint = [&](const Checkpoint& checkpoint) -> Result<void> {
     if (auto equal = roots.compare(checkpoint); !equal) return equal;
     checkpoints->remember(checkpoint);
@@ -123,7 +132,36 @@ Result<void> Node::Parts::run_journal(std::uint64_t last_index) {
   auto run = run_history(*reader, *execution, clock, options);
   if (!run) return std::unexpected(run.error());
   history = *run;
-  return history.end.index == 0 ? Result<void>{} : roots.compare_end(history.final_state);
+  if (!halted_before) breadcrumbs->forget();
+  return history.end.index == 0 || halted_before ? Result<void>{} : roots.compare_end(history.final_state);
+}
+
+/// Looks at what the last process died of, and at what an operator wants passed over.
+Result<Execution::Options> Node::Parts::execution_options(const HistoryPosition& end) {
+  Disk& disk = reactors[0]->disk();
+  auto opened = Breadcrumbs::open(disk, config.data);
+  if (!opened) return std::unexpected(opened.error());
+  breadcrumbs.emplace(std::move(*opened));
+  auto skips = read_skips(disk, config.data);
+  if (!skips) return std::unexpected(skips.error());
+
+  const auto poison = breadcrumbs->poison();
+  if (poison && poison->seq <= end.seq && !std::ranges::binary_search(*skips, poison->seq)) {
+    halted_before = poison;
+    log(LogLevel::error, "node",
+        "{}: this program has died {} times executing seq {}: halting before the batch that holds it. Queries are "
+        "answered on the state before it, requests are refused. Serve the directory with a mended program, or stop "
+        "this one and pass over the message: lockstep skip {} --data {}",
+        config.data, poison->count, poison->seq, poison->seq, config.data);
+  }
+  if (config.handler_timeout_ms != 0)
+    watchdog = std::make_unique<Watchdog>(std::span(breadcrumbs->slots(), layout.executors), config.handler_timeout_ms);
+  return Execution::Options{.executors = layout.executors,
+                            .perimeters = config.perimeters,
+                            .slabs = config.batch_slabs,
+                            .max_batch_bytes = config.max_batch_bytes,
+                            .skips = std::move(*skips),
+                            .breadcrumbs = breadcrumbs->slots()};
 }
 
 Result<void> Node::Parts::open_perimeters() {
@@ -150,6 +188,7 @@ void Node::Parts::make_perimeter(std::uint32_t index) {
   for (std::uint32_t i = 0; i < layout.executors; ++i) routes.queries.push_back(&execution->queries(i, index));
   routes.executor_of = executor_of_actor;
   routes.context = execution.get();
+  routes.halted = halted_before.has_value();
   Perimeter::Options options;
   options.max_connections = config.max_connections;
   options.max_output_bytes = config.output_limit_bytes;
@@ -189,7 +228,9 @@ Result<void> Node::Parts::open_admin() {
 }
 
 void Node::Parts::make_runners() {
-  std::vector<Agent*> front{perimeters[0].get(), sequencer.get(), journal.get(), checkpoints.get()};
+  std::vector<Agent*> front{perimeters[0].get()};
+  if (journal != nullptr) front.insert(front.end(), {sequencer.get(), journal.get()});
+  front.push_back(checkpoints.get());
   if (!layout.own_threads)
     for (std::uint32_t i = 0; i < layout.executors; ++i) front.push_back(&execution->agent(i));
   const auto options = [this](std::string name) {
@@ -209,6 +250,7 @@ void Node::Parts::make_runners() {
 
 /// On the perimeter's thread, which the disk's ring belongs to.
 void Node::Parts::close_journal() {
+  if (writer == nullptr) return;
   if (const auto closed = writer->close([this] { reactors[0]->turn(); }); !closed) close_error = closed.error();
 }
 
@@ -230,7 +272,7 @@ void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
     const std::uint64_t sealed = pool.sealed();
     return pool.executed_by_all() == sealed && pool.written().read() == sealed;
   };
-  while (clock.steady_ns() < deadline_ns && !journal->failed() && (!stopped() || !drained()))
+  while (clock.steady_ns() < deadline_ns && !failed() && (!stopped() || !drained()))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -272,13 +314,13 @@ Result<void> Node::stop() {
   parts_->wait_until_drained(deadline_ns);
   for (auto& runner : parts_->runners) runner->request_stop();
   for (auto& runner : parts_->runners) runner->join();
-  if (parts_->journal->failed()) return std::unexpected(parts_->journal->failure());
+  if (parts_->failed()) return std::unexpected(parts_->journal->failure());
   if (parts_->close_error) return std::unexpected(*parts_->close_error);
   return parts_->close_hash_log();
 }
 
 bool Node::failed() const {
-  return parts_->journal->failed();
+  return parts_->failed();
 }
 const Error& Node::failure() const {
   return parts_->journal->failure();

@@ -16,12 +16,14 @@
 #include "runtime/agents/journal_agent.hpp"
 #include "runtime/agents/perimeter.hpp"
 #include "runtime/agents/sequencer.hpp"
+#include "runtime/breadcrumbs.hpp"
 #include "runtime/execution.hpp"
 #include "runtime/history_run.hpp"
 #include "runtime/io/reactor.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/node.hpp"
 #include "runtime/runner.hpp"
+#include "runtime/watchdog.hpp"
 
 namespace lockstep {
 
@@ -40,14 +42,18 @@ struct Node::Parts {
   NodeLayout layout;
 
   std::vector<std::unique_ptr<io::Reactor>> reactors;  // one a perimeter; [0] also has the journal's disk
-  std::unique_ptr<JournalWriter> writer;
+  std::unique_ptr<JournalWriter> writer;               // null in a halted node
+  std::optional<Recovered> untouched;                  // of a halted node: the hold on its directory
+  std::optional<Breadcrumbs> breadcrumbs;
+  std::optional<Breadcrumbs::Deaths> halted_before;
+  std::unique_ptr<Watchdog> watchdog;
   std::unique_ptr<HashLog> hash_log;
   HardState identity;
   Genesis genesis;
   HistoryRun history;
   std::unique_ptr<Execution> execution;
   std::unique_ptr<Sequencer> sequencer;
-  std::unique_ptr<JournalAgent> journal;
+  std::unique_ptr<JournalAgent> journal;  // null in a halted node
   std::unique_ptr<CheckpointAgent> checkpoints;
   std::vector<std::unique_ptr<ByteRing>> inbound;  // records of perimeters beside the first
   std::vector<std::unique_ptr<Perimeter>> perimeters;
@@ -64,7 +70,9 @@ struct Node::Parts {
 
   Result<void> open();
   Result<Recovered> recover_journal();
-  Result<void> run_journal(std::uint64_t last_index);
+  Result<void> run_journal(const HistoryPosition& end);
+  Result<Execution::Options> execution_options(const HistoryPosition& end);
+  Result<void> open_journal(Recovered&& recovered);
   Result<void> open_perimeters();
   void make_perimeter(std::uint32_t index);
   Result<void> listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec, io::Endpoint& bound);
@@ -74,6 +82,7 @@ struct Node::Parts {
   Result<void> close_hash_log();
   void wait_until_drained(std::int64_t deadline_ns);
 
+  [[nodiscard]] bool failed() const { return journal != nullptr && journal->failed(); }
   [[nodiscard]] std::vector<Sample> samples() const;
   [[nodiscard]] std::string status() const;
 };

@@ -33,6 +33,11 @@ std::vector<Sample> Node::Parts::samples() const {
                  "Last batch that all executors ran.",
                  static_cast<double>(pool.executed_by_all()),
                  {}});
+  all.push_back({Kind::gauge,
+                 "lockstep_halted",
+                 "1: halted before a message that crashes the program.",
+                 halted_before ? 1.0 : 0.0,
+                 {}});
   for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
     double sum = 0;
     for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
@@ -60,8 +65,9 @@ std::string Node::Parts::status() const {
                       {"resp", resp.port == 0 ? "" : resp.text()},
                       {"batch_sealed", pool.sealed()},
                       {"batch_executed", pool.executed_by_all()},
-                      {"failed", journal->failed()}};
-  if (journal->failed()) page["failure"] = journal->failure().message;
+                      {"failed", failed()}};
+  if (failed()) page["failure"] = journal->failure().message;
+  if (halted_before) page["halted"] = {{"before_seq", halted_before->seq}, {"deaths", halted_before->count}};
   return page.dump();
 }
 

@@ -19,6 +19,7 @@ enum class TrapKind : std::uint16_t {
   no_handler = 7,        ///< no such actor type, or it does not receive this message
   undeclared_send = 8,   ///< the actor sends a message its `Sends` does not list
   no_actor = 9,          ///< a query to an actor that does not exist; never in the history
+  skipped = 10,          ///< an operator had the message passed over
 };
 
 /// What the SDK throws to trap; a handler may not catch it and go on (the executor sees that it was raised).

@@ -109,8 +109,9 @@ enum class WireError : std::uint32_t {
   unsupported = 7,          ///< the node does not do this
   trapped = 8,              ///< the handler trapped and was undone (detail: its TrapKind)
   stopping = 9,             ///< the node is about to stop
+  halted = 10,              ///< the node has halted before a message that crashes it
 };
-inline constexpr std::size_t wire_error_count = 10;
+inline constexpr std::size_t wire_error_count = 11;
 
 /// Start of an error's payload; a readable text follows, UTF-8, to the frame's end.
 struct ErrorBody {

@@ -132,6 +132,14 @@ std::span<const std::byte> ActorHost::answer(const Delivery& query, std::uint64_
   return stage_.staged();
 }
 
+std::span<const std::byte> ActorHost::refuse(const Delivery& delivery, std::uint64_t hash, TrapKind kind) {
+  ++traps_;
+  stage_.begin({1, effect_bytes(0)});
+  stage_.replace_by_trap(header_of(delivery), kind);
+  hash_effects(*shards_[shard_of(hash, genesis_.shards)], stage_.staged());
+  return stage_.staged();
+}
+
 std::span<const std::byte> ActorHost::drop(const EffectHeader& mail, std::uint32_t shard, TrapKind kind) {
   ++traps_;
   EffectHeader header = mail;

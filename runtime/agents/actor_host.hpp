@@ -47,6 +47,9 @@ class ActorHost {
   /// hashed; or one trap. Valid until the next call. `hash` is address_hash(delivery.target).
   [[nodiscard]] std::span<const std::byte> deliver(const Delivery& delivery, std::uint64_t hash, std::uint64_t batch);
 
+  /// A delivery that must not run, as an effect: the trap it comes to instead.
+  [[nodiscard]] std::span<const std::byte> refuse(const Delivery& delivery, std::uint64_t hash, TrapKind kind);
+
   /// Runs a query on the state as it is, changing nothing. Returns its replies, or one trap.
   [[nodiscard]] std::span<const std::byte> answer(const Delivery& query, std::uint64_t hash);
 

@@ -13,6 +13,8 @@ wire::WireError refusal(Admission admission) {
       return wire::WireError::too_large;
     case Admission::verification_failed:
       return wire::WireError::verification_failed;
+    case Admission::halted:
+      return wire::WireError::halted;
     case Admission::accepted:
     case Admission::no_room:
       break;
@@ -41,6 +43,8 @@ std::string_view refusal_text(wire::WireError error) {
       return "the handler failed and its writes were undone";
     case wire::WireError::stopping:
       return "the node is about to stop";
+    case wire::WireError::halted:
+      return "the node has halted before a message that crashes it, and waits for its operator";
   }
   return "unknown error";
 }

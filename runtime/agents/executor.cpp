@@ -134,6 +134,8 @@ void Executor::run_timers() {
 bool Executor::run_records() {
   while (const std::optional<RecordView> record = records_.next()) {
     const RecordHeader& header = *record->header;
+    if (header.kind == RecordKind::skip)
+      LOCKSTEP_ASSERT(is_skipped(header.key), "an order to skip was met that nobody had looked ahead for");
     if (header.kind != RecordKind::message) continue;
     const Address target{header.actor_type, 0, header.key};
     const std::uint64_t hash = address_hash(target);
@@ -299,10 +301,20 @@ void Executor::deliver_frame(std::span<const std::byte> frame, std::int64_t stam
 }
 
 void Executor::deliver(const Delivery& delivery, std::uint64_t hash) {
-  if (options_.breadcrumb != nullptr) *options_.breadcrumb = delivery.cause_seq;
+  if (is_skipped(delivery.cause_seq)) {
+    outbox_ = host_.refuse(delivery, hash, TrapKind::skipped);
+    ++progress_;
+    return;
+  }
+  if (options_.breadcrumb != nullptr) options_.breadcrumb->enter(delivery.cause_seq);
   outbox_ = host_.deliver(delivery, hash, batch_.index);
+  if (options_.breadcrumb != nullptr) options_.breadcrumb->leave();
   ++handlers_run_;
   ++progress_;
+}
+
+bool Executor::is_skipped(std::uint64_t seq) const {
+  return !options_.skips.empty() && std::ranges::binary_search(options_.skips, seq);
 }
 
 /// A client waits for every request, so one that came to nothing says so.

@@ -26,6 +26,7 @@
 #include "journal/batch.hpp"
 #include "lockstep/application.hpp"
 #include "runtime/agents/actor_host.hpp"
+#include "runtime/agents/breadcrumb.hpp"
 #include "runtime/agents/checkpoint.hpp"
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
@@ -47,8 +48,9 @@ class Executor {
     std::vector<ByteRing*> queries = {};  ///< QueryFrames, one ring a perimeter
     CheckpointBoard* board = nullptr;
     NextDue* due = nullptr;
-    std::uint64_t* breadcrumb = nullptr;  ///< the seq in execution is left here
-    bool observed = true;                 ///< whether Context::log prints: not when history is run again
+    Breadcrumb* breadcrumb = nullptr;       ///< the seq in execution is left here
+    std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending
+    bool observed = true;                   ///< whether Context::log prints: not when history is run again
   };
 
   explicit Executor(const Options& options);
@@ -96,6 +98,7 @@ class Executor {
   void finish();
 
   void deliver(const Delivery& delivery, std::uint64_t hash);
+  [[nodiscard]] bool is_skipped(std::uint64_t seq) const;
   void deliver_frame(std::span<const std::byte> frame, std::int64_t stamp_ns);
   void report_nothing(std::uint64_t session, std::uint64_t request);
   [[nodiscard]] bool flush();

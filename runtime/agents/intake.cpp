@@ -35,6 +35,7 @@ Intake::Intake(const Application& application, Routes routes, std::size_t max_pa
 Admission Intake::submit(const InboundMessage& message, std::int64_t arrival_ns) {
   const Handler* const handler = application_.find(message.actor_type, message.message_type);
   if (handler == nullptr || handler->is_query()) return Admission::unknown_type;
+  if (routes_.halted) return Admission::halted;
   if (message.payload.size() > max_payload_bytes_) return Admission::too_large;
   RecordHeader header;
   header.length = static_cast<std::uint32_t>(message.payload.size());

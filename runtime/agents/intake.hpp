@@ -35,6 +35,7 @@ struct InboundMessage {
 enum class Admission {
   accepted,
   no_room,  ///< back-pressure: the same message again in a later turn
+  halted,   ///< the node stores nothing more; see Routes::halted
   unknown_type,
   too_large,
   verification_failed,
@@ -52,6 +53,8 @@ class Intake {
     /// Which of them owns an actor's shard; `context` is handed through.
     std::uint32_t (*executor_of)(const void* context, const Address& actor) = nullptr;
     const void* context = nullptr;
+    /// Nothing is let in but queries: the node has halted before a message that crashes it.
+    bool halted = false;
   };
 
   /// `application` outlives it. `max_payload_bytes` must fit the batches and, with rings, half of a ring.

@@ -49,6 +49,7 @@ class SimulatedNode {
     config.admin = "";
     config.executors = executors;
     config.threads = "one";
+    config.handler_timeout_ms = 0;  // simulated time says nothing of how long a handler takes
     config.segment_bytes = 16 << 20;
     config.max_batch_bytes = 64 << 10;
     config.max_frame_bytes = 32 << 10;

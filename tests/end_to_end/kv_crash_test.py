@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 in the middle of a redis-benchmark run: after a restart each acknowledged write is there, and the journal
-replays to the same bits. usage: kv_crash_test.py KV"""
+replays to the same bits. usage: kv_crash_test.py KV [ROUNDS]"""
 
 import random
 import subprocess
@@ -12,7 +12,7 @@ import time
 from node import Node, Redis, run
 
 kv = sys.argv[1]
-rounds = 3
+rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 pipeline = 16
 
 

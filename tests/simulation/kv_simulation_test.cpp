@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "kv.hpp"
@@ -77,6 +78,11 @@ void check_promises(SimulatedNode& simulated, ManualClock& clock, int acknowledg
   CHECK(simulated.network().client_reads(reader) == expected);
 }
 
+std::optional<std::uint64_t> number_in_environment(const char* name) {
+  const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  return text == nullptr ? std::nullopt : std::optional(std::strtoull(text, nullptr, 10));
+}
+
 void run_seed(std::uint64_t seed) {
   CAPTURE(seed);
   ManualClock clock(1'700'000'000'000'000'000);
@@ -90,12 +96,9 @@ void run_seed(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("whatever a power cut leaves, a restarted node has every acknowledged write") {
-  // LOCKSTEP_SEED=N runs that seed alone.
-  if (const char* one = std::getenv("LOCKSTEP_SEED"); one != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
-    run_seed(std::strtoull(one, nullptr, 10));
-    return;
-  }
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) run_seed(seed);
+  // LOCKSTEP_SEED=N runs that seed alone, LOCKSTEP_SEEDS=N the first N.
+  if (const auto one = number_in_environment("LOCKSTEP_SEED")) return run_seed(*one);
+  for (std::uint64_t seed = 1; seed <= number_in_environment("LOCKSTEP_SEEDS").value_or(24); ++seed) run_seed(seed);
 }
 
 TEST_CASE("a node that lost its disk acknowledges nothing more, and says so") {

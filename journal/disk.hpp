@@ -81,7 +81,7 @@ class Disk {
   /// fdatasync that covers every write completed before this call.
   virtual void submit_sync(FileId file, std::uint64_t token) = 0;
   /// Runs blocking work off this thread (making a spare segment takes some 40 ms); the Disk it is handed has blocking
-  /// calls only. Completes with 0, or with a -errno after its ErrorCode; the Error's text is logged.
+  /// calls only. Completes with 0, or with a -errno after its ErrorCode; the Error's text is the work's own to keep.
   virtual void submit_background(std::function<Result<void>(Disk&)> work, std::uint64_t token) = 0;
   /// Completions since the last call; the span is valid until the next call.
   [[nodiscard]] virtual std::span<const DiskCompletion> poll() = 0;

@@ -38,6 +38,11 @@ std::vector<Sample> Node::Parts::samples() const {
                  "1: halted before a message that crashes the program.",
                  halted_before ? 1.0 : 0.0,
                  {}});
+  all.push_back({Kind::gauge,
+                 "lockstep_lacks_space",
+                 "1: no room for the next segment; clients are held back.",
+                 journal != nullptr && journal->lacks_space() ? 1.0 : 0.0,
+                 {}});
   for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
     double sum = 0;
     for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
@@ -67,6 +72,7 @@ std::string Node::Parts::status() const {
                       {"batch_executed", pool.executed_by_all()},
                       {"failed", failed()}};
   if (failed()) page["failure"] = journal->failure().message;
+  if (journal != nullptr) page["lacks_space"] = journal->lacks_space();
   if (halted_before) page["halted"] = {{"before_seq", halted_before->seq}, {"deaths", halted_before->count}};
   return page.dump();
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/journal_agent.hpp"
 
+#include "base/log.hpp"
+
 namespace lockstep {
 
 int JournalAgent::do_work(const Now& now) {
   if (failed_.load(std::memory_order_relaxed)) return 0;
   int done = writer_.poll(now.steady_ns);
+  watch_space();
   const std::uint64_t sealed = pool_.sealed();
   while (!writer_.failure() && appended_ < sealed && writer_.can_append()) {
     writer_.append(pool_.view(++appended_));
@@ -16,6 +19,16 @@ int JournalAgent::do_work(const Now& now) {
     return done + 1;
   }
   return done + publish();
+}
+
+void JournalAgent::watch_space() {
+  const bool lacks = writer_.out_of_space().has_value();
+  if (lacks == lacks_space()) return;
+  lacks_space_.store(lacks, std::memory_order_relaxed);
+  if (lacks)
+    log(LogLevel::error, "journal", "{}; clients are held back until there is space", writer_.out_of_space()->message);
+  else
+    log(LogLevel::info, "journal", "there is space again");
 }
 
 int JournalAgent::publish() {

@@ -27,17 +27,21 @@ class JournalAgent final : public Agent {
   int do_work(const Now& now) override;
   [[nodiscard]] std::int64_t deadline_ns() const override { return writer_.deadline_ns(); }
 
+  /// There is no space for the next segment: clients are held back until there is.
+  [[nodiscard]] bool lacks_space() const { return lacks_space_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Why; once failed() has been seen.
   [[nodiscard]] const Error& failure() const { return *writer_.failure(); }
 
  private:
   int publish();
+  void watch_space();
 
   JournalWriter& writer_;
   BatchPool& pool_;
   Durability durability_;
   std::uint64_t appended_;
+  std::atomic<bool> lacks_space_{false};  // a sign for people, so relaxed
   std::atomic<bool> failed_{false};  // release in do_work, acquire in failed(): who sees it sees the writer's failure
 };
 

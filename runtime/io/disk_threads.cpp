@@ -10,9 +10,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/log.hpp"
-#include "journal/posix_files.hpp"
 #include "base/system_error.hpp"
+#include "journal/posix_files.hpp"
 
 namespace lockstep::io {
 namespace {
@@ -94,9 +93,7 @@ void DiskThreads::run(const std::stop_token& stop) {
 std::int64_t run_background(const std::function<Result<void>(Disk&)>& work) {
   BlockingDisk disk;
   const Result<void> done = work(disk);
-  if (done) return 0;
-  log(LogLevel::error, "disk", "{}", done.error().message);
-  return -errno_of(done.error().code);
+  return done ? 0 : -errno_of(done.error().code);
 }
 
 }  // namespace lockstep::io

@@ -84,12 +84,13 @@ with small_disk(96) as mount:
         assert answered > 1000, f"only {answered} went into segments that were ready"
         assert node.process.poll() is None and not status(node)["failed"], node.log_text()
         assert total(node) >= answered, "a query waits for the disk"
-        assert "space" in node.log_text(), node.log_text()
+        assert status(node)["lacks_space"] and node.log_text().count("clients are held back") == 1, node.log_text()
 
         os.unlink(filler)
         grown = finish(redis, still_open)
         assert grown == answered + still_open, (grown, answered, still_open)
         assert redis.ask("ADD", 1) == grown + 1
+        assert not status(node)["lacks_space"] and "there is space again" in node.log_text(), node.log_text()
 
         fill(filler)
         grown, still_open = add_until_held(redis)

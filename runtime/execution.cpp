@@ -6,6 +6,9 @@
 namespace lockstep {
 namespace {
 
+constexpr std::size_t reply_ring_bytes = 4U << 20;
+constexpr std::size_t query_ring_bytes = 1U << 20;
+
 /// A mail ring must hold the longest message twice; four times lets a sender run ahead.
 std::size_t mail_ring_bytes(const Genesis& genesis) {
   return std::bit_ceil(std::size_t{4} * effect_bytes(genesis.message_bytes));
@@ -22,11 +25,11 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
              .executors = options.executors,
              .last_index = 0}),
       board_(genesis.shards, options.executors, genesis_digest(genesis)),
-      mail_(options.executors, mail_ring_bytes(genesis)),
       due_(options.executors) {
+  if (options.executors > 1 && application.has_sends()) mail_.emplace(options.executors, mail_ring_bytes(genesis));
   for (std::uint32_t i = 0; i < options.executors * options.perimeters; ++i) {
-    replies_.push_back(std::make_unique<ByteRing>(options.reply_ring_bytes));
-    queries_.push_back(std::make_unique<ByteRing>(options.query_ring_bytes));
+    replies_.push_back(std::make_unique<ByteRing>(reply_ring_bytes));
+    queries_.push_back(std::make_unique<ByteRing>(query_ring_bytes));
   }
   for (std::uint32_t i = 0; i < options.executors; ++i) {
     Executor::Options parts;
@@ -34,7 +37,7 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
     parts.genesis = genesis_;
     parts.index = i;
     parts.executors = options.executors;
-    parts.mail = &mail_;
+    parts.mail = mail_ ? &*mail_ : nullptr;
     for (std::uint32_t p = 0; p < options.perimeters; ++p) {
       parts.replies.push_back(&replies(i, p));
       parts.queries.push_back(&queries(i, p));

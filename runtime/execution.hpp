@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "journal/batch.hpp"
@@ -30,8 +31,6 @@ class Execution {
     std::uint32_t perimeters = 0;  ///< 0: no replies, no queries
     std::uint32_t slabs = 16;      ///< a power of two
     std::uint32_t max_batch_bytes = 1U << 20;
-    std::size_t reply_ring_bytes = 4U << 20;
-    std::size_t query_ring_bytes = 1U << 20;
     bool observed = true;                   ///< whether Context::log prints
     std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending (journal/skips.hpp)
     Breadcrumb* breadcrumbs = nullptr;      ///< one an executor
@@ -71,7 +70,7 @@ class Execution {
   Options options_;
   BatchPool pool_;
   CheckpointBoard board_;
-  MailRings mail_;
+  std::optional<MailRings> mail_;  // only where executors send to each other
   std::vector<NextDue> due_;
   std::vector<std::unique_ptr<ByteRing>> replies_;
   std::vector<std::unique_ptr<ByteRing>> queries_;

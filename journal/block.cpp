@@ -204,6 +204,21 @@ BatchHeader batch_header_of(const BlockHeader& block) {
   return batch;
 }
 
+BlockHeader batch_block(const BatchHeader& batch) {
+  BlockHeader block;
+  block.index = batch.index;
+  block.first_seq = batch.first_seq;
+  block.record_count = batch.record_count;
+  block.first_time_ns = batch.first_time_ns;
+  block.last_time_ns = batch.last_time_ns;
+  block.schema_id = batch.schema_id;
+  block.payload_bytes = batch.payload_bytes;
+  block.payload_digest = batch.payload_digest;
+  block.prev_chain = batch.prev_chain;
+  block.chain = batch.chain;
+  return block;
+}
+
 BlockExamination examine_block(std::span<const std::byte> image, std::uint64_t offset, const SegmentHeader& segment) {
   BlockExamination result = examine_header(image, offset, segment);
   if (result.verdict != BlockVerdict::valid) return result;

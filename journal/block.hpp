@@ -37,6 +37,9 @@ void build_block(BlockHeader header, std::span<const std::byte> payload, std::sp
 /// The logical header a BATCH block carries.
 [[nodiscard]] BatchHeader batch_header_of(const BlockHeader& block);
 
+/// A BATCH block's header with the fields a batch has; the others say where it lies.
+[[nodiscard]] BlockHeader batch_block(const BatchHeader& batch);
+
 enum class BlockVerdict {
   valid,
   incomplete,   ///< `wanted_bytes` from the block's start are needed to tell

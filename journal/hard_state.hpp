@@ -35,6 +35,14 @@ inline constexpr std::uint64_t hard_state_file_bytes = hard_state_second_copy + 
 /// Some batch of the journal holds a skip (journal/skips.hpp).
 inline constexpr std::uint32_t hard_state_has_skips = 1;
 
+/// What a start found of the log's end, and what a cluster's member may therefore not do: neither vote nor lead until
+/// the leader has proved that it holds all it may have acknowledged. Kept over starts.
+enum class RecoveryState : std::uint8_t {
+  normal = 0,
+  limbo = 1,      ///< a tail was cut that may have been acknowledged, up to limbo_index
+  repairing = 2,  ///< acknowledged batches are missing, to be had from other replicas
+};
+
 struct HardState {
   Digest checksum;  ///< XXH3-128 of [16, 4096) with copy = 0
   std::uint64_t magic = hard_state_magic;
@@ -57,9 +65,9 @@ struct HardState {
   std::uint64_t previous_snapshot_index = 0;
   std::uint64_t durable_index = 0;  ///< some batch that was durable then; lags behind
   Digest durable_chain;
-  std::uint8_t recovery_state = 0;
+  RecoveryState recovery_state = RecoveryState::normal;
   std::uint8_t zero0[7] = {};
-  std::uint64_t limbo_index = 0;
+  std::uint64_t limbo_index = 0;  ///< the highest batch that may have been acknowledged here and is not there
   std::uint64_t config_index = 0;
   std::uint32_t config_bytes = 0;
   std::uint32_t zero1 = 0;

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "journal/directory.hpp"
@@ -16,24 +13,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr int lock_attempts = 5;
-constexpr auto lock_wait = std::chrono::milliseconds(50);
-
-/// The kernel may hold a killed process' lock for a moment, until its last write is done.
-Result<void> lock_with_patience(Disk& disk, FileId file, const std::string& when_busy) {
-  Result<void> locked = disk.lock(file);
-  for (int attempt = 1; attempt < lock_attempts && !locked && locked.error().code == ErrorCode::busy; ++attempt) {
-    std::this_thread::sleep_for(lock_wait);
-    locked = disk.lock(file);
-  }
-  if (!locked && locked.error().code == ErrorCode::busy) return fail(ErrorCode::busy, when_busy);
-  return locked;
-}
-
-std::string held_by_another(const std::string& directory) {
-  return fmt::format("another process runs on {}; stop it, or use another directory", directory);
-}
 
 /// One pass over a directory, from listing to the single verdict, and then the changes.
 class Recovery {
@@ -57,9 +36,10 @@ class Recovery {
   Result<void> check_headers();
   Result<void> find_last_used();
   Result<void> scan_all();
-  Result<void> one_verdict() const;
+  Result<void> one_verdict();
+  Result<void> keep_damage();
+  Result<void> enter_limbo();
   Result<void> seal_last();
-  Result<void> keep_copy(std::uint64_t segment);
 
   Disk& disk_;
   const RecoveryOptions& options_;
@@ -74,6 +54,8 @@ class Recovery {
   std::vector<std::uint64_t> schema_ids_;
   SegmentScan last_;  ///< of the last used segment
   std::vector<Finding> findings_;
+  bool damaged_ = false;  ///< what was acknowledged
+  std::vector<Hole> holes_;
 };
 
 Result<void> Recovery::check_identity() const {
@@ -187,16 +169,18 @@ Result<void> Recovery::scan_all() {
   return {};
 }
 
-Result<void> Recovery::one_verdict() const {
+Result<void> Recovery::one_verdict() {
   const auto is = [&](TailClass wanted) {
     return std::ranges::find(findings_, wanted, [](const Finding& finding) { return finding.tail; });
   };
-  if (const auto found = is(TailClass::corrupt); found != findings_.end())
+  const auto corrupt = is(TailClass::corrupt);
+  damaged_ = corrupt != findings_.end();
+  if (damaged_ && !options_.cluster)
     return fail(ErrorCode::corrupt, fmt::format("{}; nothing was changed; restore this directory from a backup or from "
                                                 "another replica",
-                                                describe(*found)));
+                                                describe(*corrupt)));
   const auto found = is(TailClass::ambiguous);
-  if (found == findings_.end() || options_.accept_tail) return {};
+  if (found == findings_.end() || options_.accept_tail || options_.cluster) return {};
   return fail(ErrorCode::ambiguous,
               fmt::format("{}; it cannot be told whether batch {} was ever acknowledged; nothing was changed; restore "
                           "this directory, or start once with accept_tail to cut what is damaged",
@@ -215,37 +199,11 @@ Result<void> Recovery::judge() {
   return one_verdict();
 }
 
-Result<void> Recovery::keep_copy(std::uint64_t segment) {
-  const std::string copy_path = path_of(segment) + ".bad";
-  static_cast<void>(disk_.remove(copy_path));  // left by an attempt that did not get further
-  auto from = disk_.open(path_of(segment), OpenMode::read);
-  if (!from) return std::unexpected(from.error());
-  auto to = disk_.open(copy_path, OpenMode::create_direct);
-  Result<void> result;
-  if (!to) result = std::unexpected(to.error());
-  AlignedBuffer piece(std::size_t{1} << 20);
-  std::uint64_t offset = 0;
-  while (result) {
-    const auto got = disk_.read(*from, offset, piece.span());
-    if (!got) result = std::unexpected(got.error());
-    if (!got || *got == 0) break;
-    std::memset(piece.data() + *got, 0, piece.size() - *got);
-    result = disk_.write(*to, offset, piece.span().first(round_up_to_block(*got)));
-    offset += *got;
-  }
-  if (result) result = disk_.truncate(*to, offset);
-  if (result) result = disk_.sync(*to);
-  if (result) result = disk_.sync_directory(options_.directory);
-  disk_.close(*from);
-  if (to) disk_.close(*to);
-  return result;
-}
-
 Result<void> Recovery::seal_last() {
   if (used_ == 0 || last_.sealed) return {};
   const std::uint64_t id = files_.segments[used_ - 1];
   if (last_.tail == TailClass::ambiguous)
-    if (auto copied = keep_copy(id); !copied) return copied;
+    if (auto copied = keep_bad_copy(disk_, options_.directory, id); !copied) return copied;
   auto file = disk_.open(path_of(id), OpenMode::write_direct);
   if (!file) return std::unexpected(file.error());
   BlockHeader header = control_header(BlockType::seal, headers_[used_ - 1], position_);
@@ -273,8 +231,34 @@ Result<void> Recovery::seal_last() {
   return result;
 }
 
+/// Changes nothing but the hard state: the damage is what will be repaired.
+Result<void> Recovery::keep_damage() {
+  auto holes = find_holes(disk_, options_.directory);
+  if (!holes) return std::unexpected(holes.error());
+  if (holes->empty()) return fail(ErrorCode::corrupt, describe(findings_.front()));  // a contradiction: nothing lacks
+  holes_ = std::move(*holes);
+  position_ = holes_.front().before;
+  HardState next = hard_state_.value();
+  ++next.incarnation;
+  next.recovery_state = RecoveryState::repairing;
+  for (const Hole& hole : holes_) next.limbo_index = std::max(next.limbo_index, hole.last_index);
+  return hard_state_.store(next);
+}
+
+/// Before the tail is cut: a crash in between must not forget that it was there.
+Result<void> Recovery::enter_limbo() {
+  if (!options_.cluster || last_.tail != TailClass::ambiguous) return {};
+  HardState next = hard_state_.value();
+  if (next.recovery_state == RecoveryState::normal) next.recovery_state = RecoveryState::limbo;
+  const std::uint64_t first_gone = position_.index + 1;
+  next.limbo_index = std::max(next.limbo_index, first_gone + headers_[used_ - 1].max_inflight - 1);
+  return hard_state_.store(next);
+}
+
 Result<void> Recovery::settle() {
   segment_.close();
+  if (damaged_) return keep_damage();
+  if (auto entered = enter_limbo(); !entered) return entered;
   if (auto sealed = seal_last(); !sealed) return sealed;
   HardState next = hard_state_.value();
   ++next.incarnation;
@@ -294,7 +278,7 @@ Result<void> Recovery::settle() {
 }
 
 Recovered Recovery::take(DirectoryLock lock) {
-  Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, {}, 0};
+  Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, {}, {}, 0};
   result.last_segment_id = result.hard_state.value().newest_segment_id;
   result.last_nonce = used_ == 0 ? 0 : headers_[used_ - 1].nonce;
   std::ranges::sort(schema_ids_);
@@ -302,6 +286,7 @@ Recovered Recovery::take(DirectoryLock lock) {
   schema_ids_.erase(repeated.begin(), repeated.end());
   result.schema_ids = schema_ids_;
   result.segments = std::move(starts_);
+  result.holes = std::move(holes_);
   return result;
 }
 
@@ -330,28 +315,6 @@ std::uint64_t draw_seed() {
 }
 
 }  // namespace
-
-DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
-    : disk_(other.disk_), file_(std::exchange(other.file_, FileId::none)) {}
-
-DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
-  std::swap(disk_, other.disk_);
-  std::swap(file_, other.file_);
-  return *this;
-}
-
-DirectoryLock::~DirectoryLock() {
-  if (file_ != FileId::none) disk_->close(file_);
-}
-
-Result<DirectoryLock> DirectoryLock::take(Disk& disk, const std::string& directory) {
-  auto file = disk.open_directory(directory);
-  if (!file) return std::unexpected(file.error());
-  DirectoryLock lock(disk, *file);
-  if (auto locked = lock_with_patience(disk, *file, held_by_another(directory)); !locked)
-    return std::unexpected(locked.error());
-  return lock;
-}
 
 Result<Recovered> recover(Disk& disk, const RecoveryOptions& options, std::vector<Finding>* findings) {
   const std::uint64_t seed = options.seed != 0 ? options.seed : draw_seed();

@@ -49,6 +49,7 @@ class JournalUpkeep {
   /// Due when the journal is durable up to `mark.index`.
   void want_snapshots(const SnapshotMark& mark) { wanted_mark_ = mark; }
   void want_prune(std::uint64_t keep_from_index) { keep_from_index_ = keep_from_index; }
+  void want_normal_state() { wanted_normal_ = true; }
   [[nodiscard]] bool due(std::uint64_t durable_index) const;
 
   /// The state with what is known now; due snapshots are in it.
@@ -73,6 +74,7 @@ class JournalUpkeep {
   std::vector<SegmentStart> segments_;
   std::optional<SnapshotMark> wanted_mark_;
   std::optional<std::uint64_t> keep_from_index_;
+  bool wanted_normal_ = false;
   HardState next_;              ///< what run() stores
   std::optional<Error> fatal_;  ///< of run(); read when it has completed
 };

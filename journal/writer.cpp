@@ -56,6 +56,9 @@ JournalWriter::JournalWriter(Disk& disk, Recovered&& recovered, const JournalOpt
 Result<std::unique_ptr<JournalWriter>> JournalWriter::open(Disk& disk, Recovered&& recovered,
                                                            const JournalOptions& options,
                                                            std::span<const std::byte> schema) {
+  if (!recovered.holes.empty())
+    return fail(ErrorCode::corrupt, fmt::format("{} lacks batches from {} on; fill its holes first",
+                                                recovered.directory, recovered.holes.front().before.index + 1));
   std::unique_ptr<JournalWriter> writer(new JournalWriter(disk, std::move(recovered), options, schema));
   if (auto checked = writer->check_options(); !checked) return std::unexpected(checked.error());
   writer->slots_.resize(options.max_inflight);
@@ -180,17 +183,7 @@ void JournalWriter::submit_control(BlockType type, std::span<const std::byte> pa
 
 void JournalWriter::submit_batch(const BatchView& batch) {
   const BatchHeader& logical = *batch.header;
-  BlockHeader header = control_header(BlockType::batch, segment_.header, position_);
-  header.index = logical.index;
-  header.first_seq = logical.first_seq;
-  header.record_count = logical.record_count;
-  header.first_time_ns = logical.first_time_ns;
-  header.last_time_ns = logical.last_time_ns;
-  header.schema_id = logical.schema_id;
-  header.payload_bytes = logical.payload_bytes;
-  header.payload_digest = logical.payload_digest;
-  header.prev_chain = logical.prev_chain;
-  header.chain = logical.chain;
+  BlockHeader header = batch_block(logical);
   if (const auto defect = continuity_defect(position_, header)) {
     failure_ = Error{ErrorCode::corrupt, fmt::format("batch {} does not follow batch {}: {}; it was changed between "
                                                      "sealing and writing, and is not stored",
@@ -212,6 +205,9 @@ void JournalWriter::submit(BlockHeader& header, std::span<const std::byte> paylo
   LOCKSTEP_ASSERT(slot_free(), "no more than max_inflight blocks are in flight");
   ++submitted_;
   Slot& slot = slot_of(submitted_);
+  header.cluster_id = segment_.header.cluster_id;
+  header.segment_id = segment_.header.segment_id;
+  header.nonce = segment_.header.nonce;
   header.file_offset = offset_;
   header.block_no = static_cast<std::uint32_t>(submitted_ - segment_base_);
   header.durable_block = durable_ > segment_base_ ? durable_ - segment_base_ : 0;

@@ -85,6 +85,9 @@ class JournalWriter {
   /// Removes, in the background, the segments that hold only batches below `keep_from_index`; never one that reaches
   /// behind the previous snapshot the hard state names, nor the one with the last durable batch.
   void prune(std::uint64_t keep_from_index) { upkeep_.want_prune(keep_from_index); }
+  /// Says in the hard state, in the background, that this member has all it may have acknowledged: for who has the
+  /// leader's proof of it, and no one else.
+  void leave_limbo() { upkeep_.want_normal_state(); }
   /// The first batch the journal still holds, or will.
   [[nodiscard]] std::uint64_t first_index() const { return upkeep_.first_index(); }
 

@@ -32,8 +32,15 @@ Result<void> JournalReader::find_start() {
   auto files = list_journal(*disk_, directory_);
   if (!files) return std::unexpected(files.error());
   std::vector<std::uint64_t>& ids = files->segments;
+  // Read behind the listing: what it calls the oldest was there then, or is lost.
+  auto hard_state = look_at_hard_state(*disk_, directory_);
+  if (!hard_state) return std::unexpected(hard_state.error());
+  hard_state_ = *hard_state;
   std::erase_if(ids, [&](std::uint64_t id) { return id < hard_state_.oldest_segment_id; });
-  std::uint64_t start = ids.empty() ? hard_state_.oldest_segment_id : ids.front();
+  std::uint64_t start = hard_state_.oldest_segment_id;
+  if (!ids.empty() && ids.front() != start)
+    return fail(ErrorCode::corrupt, fmt::format("{}/{} is missing; the hard state names it as the oldest segment",
+                                                directory_, segment_name(start)));
   position_known_ = start == 1;
   // The last segment that begins at or before from_index_ is in [low, high).
   std::size_t low = 0;
@@ -102,7 +109,8 @@ Result<bool> JournalReader::next_segment() {
   // Spare segments are made ahead, and removed or remade by a restart: only one with blocks is followed.
   BlockStream peeked(*disk_);
   const std::uint64_t next = segment_id_ + 1;
-  const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() && is_blank(peeked);
+  const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() &&
+                     peeked.header().segment_id == next && is_blank(peeked);
   const bool was_used = known_durable(hard_state_) > position_.index || begins_history_;
   if (blank && !was_used) return false;
   auto opened = open_segment(next);

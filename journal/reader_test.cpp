@@ -151,6 +151,34 @@ TEST_CASE("an inspection goes past damage and lists all of it") {
   CHECK(readable == 57);
 }
 
+TEST_CASE("T25: a reader misses the oldest segment, and is not content with an empty one in a used one's place") {
+  MemoryDisk disk;
+  std::vector<BatchHeader> history;
+  {
+    auto run = JournalRun::start(disk, directory, history);
+    REQUIRE(run);
+    for (int i = 0; i < 40; ++i) REQUIRE((*run)->append_random());
+    REQUIRE((*run)->settle());
+  }
+  const auto ids = list_journal(disk, directory)->segments;
+  SUBCASE("the oldest is gone") {
+    REQUIRE(disk.remove(directory + "/" + segment_name(1)));
+    for (const std::uint64_t from : {0U, 1U}) {
+      const auto reader = JournalReader::open(disk, directory, from);
+      REQUIRE_FALSE(reader);
+      CHECK(reader.error().code == ErrorCode::corrupt);
+      CHECK(reader.error().message.find(segment_name(1) + " is missing") != std::string::npos);
+    }
+  }
+  SUBCASE("a spare one took the last used one's name") {
+    const std::uint64_t last_used = ids[ids.size() - 1 - small_journal.spare_segments];
+    REQUIRE(disk.rename(directory + "/" + segment_name(ids.back()), directory + "/" + segment_name(last_used)));
+    const auto read = read_and_compare(disk, directory, history);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().code == ErrorCode::corrupt);
+  }
+}
+
 TEST_CASE("a directory without a journal is refused by name") {
   MemoryDisk disk;
   REQUIRE(disk.make_directory(directory));

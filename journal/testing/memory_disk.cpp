@@ -384,19 +384,15 @@ std::int64_t MemoryDisk::complete(Submission& submission) {
 
 std::span<const DiskCompletion> MemoryDisk::poll() {
   completed_.clear();
-  if (stalled_ > 0) {
-    --stalled_;
-    return completed_;
-  }
   std::vector<Submission> due;
-  if (shuffled_ && !faults_.dead()) {
+  auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(submitted_.size(), completions_left_));
+  if (shuffled_ && !faults_.dead() && count > 0) {
     std::ranges::shuffle(submitted_, random_);
-    const auto kept = static_cast<std::ptrdiff_t>(submitted_.empty() ? 0 : random_() % submitted_.size());
-    std::move(submitted_.begin() + kept, submitted_.end(), std::back_inserter(due));
-    submitted_.erase(submitted_.begin() + kept, submitted_.end());
-  } else {
-    due.swap(submitted_);
+    count -= static_cast<std::ptrdiff_t>(random_() % static_cast<std::uint64_t>(count));
   }
+  std::move(submitted_.begin(), submitted_.begin() + count, std::back_inserter(due));
+  submitted_.erase(submitted_.begin(), submitted_.begin() + count);
+  if (completions_left_ != UINT64_MAX) completions_left_ -= static_cast<std::uint64_t>(count);
   for (Submission& submission : due) completed_.push_back({submission.token, complete(submission)});
   return completed_;
 }
@@ -425,10 +421,10 @@ MemoryDisk MemoryDisk::after_power_cut(const Survival& survives, std::size_t pie
   for (const NameChange& change : name_changes_)
     if (survives(question++)) apply(names, change);
   for (const FilePointer& file : files()) {
-    const std::vector<std::byte> content = file->left_by_cut(survives, question, piece_bytes);
+    const SharedBytes content = file->left_by_cut(survives, question, piece_bytes);
     question += file->questions(piece_bytes);
     for (const auto& [path, named] : names)
-      if (named == file) after.put(path, content);
+      if (named == file) after.put_shared(path, content);
   }
   return after;
 }
@@ -443,8 +439,14 @@ MemoryDisk MemoryDisk::after_power_cut(std::uint64_t seed) const {
 MemoryDisk MemoryDisk::copy() const {
   MemoryDisk copied;
   copied.directories_ = directories_;
-  for (const auto& [path, file] : names_) copied.put(path, file->view());
+  for (const auto& [path, file] : names_) copied.put_shared(path, file->shared_view());
   return copied;
+}
+
+bool MemoryDisk::has_files_of(const MemoryDisk& other) const {
+  return std::ranges::equal(names_, other.names_, [](const auto& mine, const auto& theirs) {
+    return mine.first == theirs.first && mine.second->shared_view() == theirs.second->shared_view();
+  });
 }
 
 std::span<const std::byte> MemoryDisk::bytes(const std::string& path) const {
@@ -464,7 +466,7 @@ void MemoryDisk::flip_bit(const std::string& path, std::uint64_t bit) {
   overwrite(path, bit / 8, std::span(&flipped, 1));
 }
 
-void MemoryDisk::put(const std::string& path, std::vector<std::byte> content) {
+void MemoryDisk::put_shared(const std::string& path, SharedBytes content) {
   auto file = std::make_shared<MemoryFile>();
   file->set(std::move(content));
   names_[path] = file;

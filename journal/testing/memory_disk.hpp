@@ -9,7 +9,7 @@
 /// so a run can be repeated.
 ///
 /// Directories themselves are durable at once. Time does not pass: submitted calls complete at poll(), all in order,
-/// or some in random order after shuffle_completions(), or none for some turns after stall(). That the bytes of a
+/// or some in random order after shuffle_completions(), or a given number after complete_only(). That the bytes of a
 /// submitted write do not change before it completes is asserted. One thread.
 
 #include <map>
@@ -43,8 +43,8 @@ class MemoryDisk final : public Disk {
   void set_free_bytes(std::uint64_t bytes) { free_bytes_ = bytes; }
   /// From now on poll() completes a random part of what is submitted, in random order.
   void shuffle_completions() { shuffled_ = true; }
-  /// The next calls of poll() complete nothing.
-  void stall(std::uint64_t polls) { stalled_ = polls; }
+  /// From now on poll() completes no more than this many submitted calls in all: 0 is a disk that has stopped.
+  void complete_only(std::uint64_t calls) { completions_left_ = calls; }
 
   /// A disk with what a power cut now might leave; locks and open files are gone.
   [[nodiscard]] MemoryDisk after_power_cut(std::uint64_t seed) const;
@@ -56,6 +56,8 @@ class MemoryDisk final : public Disk {
                                            std::size_t piece_bytes = device_piece_bytes) const;
   /// A disk with the same files as they are read here, all durable: what a killed process leaves, without its handles.
   [[nodiscard]] MemoryDisk copy() const;
+  /// True when the other disk has the same files with the same bytes, as they are read.
+  [[nodiscard]] bool has_files_of(const MemoryDisk& other) const;
 
   /// A file's bytes as they are read.
   [[nodiscard]] std::span<const std::byte> bytes(const std::string& path) const;
@@ -64,7 +66,9 @@ class MemoryDisk final : public Disk {
   /// Damages one bit of a file, counted from its start.
   void flip_bit(const std::string& path, std::uint64_t bit);
   /// Sets a file's size and bytes, durable; makes it if there is none.
-  void put(const std::string& path, std::vector<std::byte> content);
+  void put(const std::string& path, std::vector<std::byte> content) {
+    put_shared(path, SharedBytes(std::move(content)));
+  }
 
   Result<FileId> open(const std::string& path, OpenMode mode) override;
   void close(FileId file) override;
@@ -119,6 +123,7 @@ class MemoryDisk final : public Disk {
                                           const void* address) const;
   [[nodiscard]] Result<void> step_or_fail(const std::string& operation, const std::string& path);
   FileId add_handle(Handle handle);
+  void put_shared(const std::string& path, SharedBytes content);
   void change_name(NameChange change);
   static void apply(std::map<std::string, FilePointer>& names, const NameChange& change);
   /// Files a power cut may leave, each once.
@@ -147,7 +152,7 @@ class MemoryDisk final : public Disk {
   std::vector<Submission> submitted_;
   std::vector<DiskCompletion> completed_;
   bool shuffled_ = false;
-  std::uint64_t stalled_ = 0;
+  std::uint64_t completions_left_ = UINT64_MAX;
 
   DiskFaults faults_;
   std::uint64_t free_bytes_ = UINT64_MAX;

@@ -63,7 +63,7 @@ std::vector<MemoryFile::Change>::iterator MemoryFile::find(std::uint64_t number)
 
 void MemoryFile::add(Change change) {
   change.number = next_number_++;
-  if (!change.in_flight) apply(view_, change);
+  if (!change.in_flight) apply(view_.change(), change);
   changes_.push_back(std::move(change));
 }
 
@@ -92,7 +92,7 @@ void MemoryFile::finish_write(std::uint64_t number, std::size_t bytes) {
   Change& change = *find(number);
   change.in_flight = false;
   change.bytes.resize(bytes);
-  apply(view_, change);
+  apply(view_.change(), change);
 }
 
 void MemoryFile::fail_write(std::uint64_t number, std::mt19937_64& random) {
@@ -126,7 +126,7 @@ std::vector<std::uint64_t> MemoryFile::settled() const {
 void MemoryFile::make_durable(const std::vector<std::uint64_t>& numbers) {
   const auto covered = [&](const Change& change) { return std::ranges::binary_search(numbers, change.number); };
   for (const Change& change : changes_)
-    if (covered(change)) apply(durable_, change);
+    if (covered(change)) apply(durable_.change(), change);
   std::erase_if(changes_, covered);
 }
 
@@ -137,13 +137,13 @@ void MemoryFile::fail_sync(const std::vector<std::uint64_t>& numbers, std::mt199
   for (const Change& change : changes_) {
     if (!covered(change)) continue;
     truthful = truthful && !change.buffered;
-    apply_survivors(durable_, change, survives, 0, device_piece_bytes);
+    apply_survivors(durable_.change(), change, survives, 0, device_piece_bytes);
   }
   std::erase_if(changes_, covered);
   if (!truthful) return;
   view_ = durable_;
   for (const Change& change : changes_)
-    if (!change.in_flight) apply(view_, change);
+    if (!change.in_flight) apply(view_.change(), change);
 }
 
 std::size_t MemoryFile::questions(std::size_t piece_bytes) const {
@@ -152,19 +152,18 @@ std::size_t MemoryFile::questions(std::size_t piece_bytes) const {
   return count;
 }
 
-std::vector<std::byte> MemoryFile::left_by_cut(const Survival& survives, std::size_t first,
-                                               std::size_t piece_bytes) const {
-  std::vector<std::byte> content = durable_;
-  for (const Change& change : changes_) first = apply_survivors(content, change, survives, first, piece_bytes);
+SharedBytes MemoryFile::left_by_cut(const Survival& survives, std::size_t first, std::size_t piece_bytes) const {
+  SharedBytes content = durable_;
+  for (const Change& change : changes_) first = apply_survivors(content.change(), change, survives, first, piece_bytes);
   return content;
 }
 
 void MemoryFile::damage(std::uint64_t offset, std::span<const std::byte> bytes) {
-  put_bytes(view_, offset, bytes);
-  put_bytes(durable_, offset, bytes);
+  put_bytes(view_.change(), offset, bytes);
+  put_bytes(durable_.change(), offset, bytes);
 }
 
-void MemoryFile::set(std::vector<std::byte> content) {
+void MemoryFile::set(SharedBytes content) {
   durable_ = content;
   view_ = std::move(content);
   changes_.clear();

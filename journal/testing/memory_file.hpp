@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <span>
 #include <vector>
@@ -23,9 +24,29 @@ inline constexpr std::size_t device_piece_bytes = 512;
 /// Says of question n whether the piece survived.
 using Survival = std::function<bool(std::size_t)>;
 
+/// Bytes that copies share until one of them is changed.
+class SharedBytes {
+ public:
+  SharedBytes() : SharedBytes(std::vector<std::byte>{}) {}
+  explicit SharedBytes(std::vector<std::byte> bytes)
+      : bytes_(std::make_shared<std::vector<std::byte>>(std::move(bytes))) {}
+  [[nodiscard]] const std::vector<std::byte>& get() const { return *bytes_; }
+  [[nodiscard]] std::vector<std::byte>& change() {
+    if (bytes_.use_count() > 1) bytes_ = std::make_shared<std::vector<std::byte>>(*bytes_);
+    return *bytes_;
+  }
+  friend bool operator==(const SharedBytes& a, const SharedBytes& b) {
+    return a.bytes_ == b.bytes_ || *a.bytes_ == *b.bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::vector<std::byte>> bytes_;
+};
+
 class MemoryFile {
  public:
-  [[nodiscard]] const std::vector<std::byte>& view() const { return view_; }
+  [[nodiscard]] const std::vector<std::byte>& view() const { return view_.get(); }
+  [[nodiscard]] const SharedBytes& shared_view() const { return view_; }
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes, bool buffered);
   void resize(std::uint64_t bytes);
@@ -53,12 +74,11 @@ class MemoryFile {
   /// Questions a power cut now leaves open, with writes taken apart into pieces of this size.
   [[nodiscard]] std::size_t questions(std::size_t piece_bytes) const;
   /// The content a power cut leaves when question `first` + n is answered by `survives`.
-  [[nodiscard]] std::vector<std::byte> left_by_cut(const Survival& survives, std::size_t first,
-                                                   std::size_t piece_bytes) const;
+  [[nodiscard]] SharedBytes left_by_cut(const Survival& survives, std::size_t first, std::size_t piece_bytes) const;
 
   /// Damage: these bytes are read, and durable, from now on; what is not synced yet stays as it is.
   void damage(std::uint64_t offset, std::span<const std::byte> bytes);
-  void set(std::vector<std::byte> content);
+  void set(SharedBytes content);
 
  private:
   /// A write, or a change of size (no bytes), that no sync has covered.
@@ -77,8 +97,8 @@ class MemoryFile {
   [[nodiscard]] std::vector<Change>::iterator find(std::uint64_t number);
   void add(Change change);
 
-  std::vector<std::byte> view_;
-  std::vector<std::byte> durable_;
+  SharedBytes view_;
+  SharedBytes durable_;
   std::vector<Change> changes_;
   std::uint64_t next_number_ = 1;
 };

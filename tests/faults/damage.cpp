@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Damage: a journal whose every batch was acknowledged, of several segments, sealed ones and spares among them, and
+/// then one thing happens to one of its files: it is cut at a byte, a bit flips, a sector or a piece of one is lost,
+/// filled at random or copied from elsewhere. Whatever it is, all is there or the start is refused.
+///
+/// Behind a MARK that holds without exception. Without one (the process died within a millisecond of its last batch)
+/// the last K batches may look like a torn tail: the one risk the format takes, and these cases measure that it takes
+/// no other.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "journal/block.hpp"
+#include "journal/directory.hpp"
+#include "journal/hard_state.hpp"
+#include "journal/testing/journal_run.hpp"
+#include "tests/faults/campaign.hpp"
+#include "tests/faults/promises.hpp"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::faults;
+
+constexpr std::uint64_t sector_bytes = disk_block_bytes;
+
+/// A journal at rest, and what it owes.
+struct Image {
+  MemoryDisk disk;
+  Owed owed;
+  std::vector<std::string> files;
+};
+
+/// Two lives on one directory, the first sealed and cut by the second, which was killed.
+Result<std::unique_ptr<Image>> make_image(bool marked) {
+  auto image = std::make_unique<Image>();
+  MemoryDisk disk(3);
+  const std::vector<std::byte> schema(600, std::byte{9});
+  for (std::uint64_t life = 1; life <= 2; ++life) {
+    auto run = JournalRun::start(disk, data_directory, image->owed.history, life, small_journal, schema);
+    if (!run) return std::unexpected(run.error());
+    for (int i = 0; i < 22; ++i)
+      if (!(*run)->append_random() || !(*run)->settle()) return fail(ErrorCode::io, "the preparation failed");
+    if (marked) (*run)->advance(10'000'000);
+    for (int i = 0; i < 10; ++i) (*run)->poll();
+  }
+  image->disk = disk.copy();
+  const std::uint64_t appended = image->owed.history.size();
+  image->owed.acknowledged = marked ? appended : appended - small_journal.max_inflight;
+  image->owed.may_refuse = true;
+  const auto names = image->disk.list(data_directory);
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) image->files.push_back(data_directory + "/" + name);
+  return image;
+}
+
+/// What a reader makes of a damaged journal before anyone repaired or refused it: exact batches, then an error, or an
+/// end that is not before what is owed.
+Result<void> check_reader(MemoryDisk& disk, const Owed& owed) {
+  auto reader = JournalReader::open(disk, data_directory, 0);
+  if (!reader) return {};
+  for (std::uint64_t last = 0;;) {
+    const auto batch = reader->next();
+    if (!batch) return {};
+    const bool said = reader->tail() && reader->tail()->tail == TailClass::ambiguous;
+    if (!*batch && (last >= owed.acknowledged || said)) return {};
+    if (!*batch) return fail(ErrorCode::diverged, fmt::format("a reader ends after batch {} without an error", last));
+    ++last;
+    if (last > owed.history.size() || std::memcmp((*batch)->header, &owed.history[last - 1], sizeof(BatchHeader)) != 0)
+      return fail(ErrorCode::diverged, fmt::format("a reader gives a wrong batch after {}", last - 1));
+  }
+}
+
+/// What is done to an image, in words too.
+struct Harm {
+  const char* what;
+  const std::string& file;
+  std::uint64_t at;
+  bool thorough;  ///< more is checked
+};
+
+/// One case: damages a copy of the image, and looks.
+template <class Do>
+void run_case(Campaign& campaign, const Image& image, const Harm& harm, Do&& do_harm) {
+  campaign.run([&]() -> Result<std::string> {
+    MemoryDisk disk = image.disk.copy();
+    do_harm(disk);
+    Owed owed = image.owed;
+    owed.thorough = harm.thorough;
+    Result<std::string> verdict;
+    if (harm.thorough)
+      if (auto read = check_reader(disk, owed); !read) verdict = std::unexpected(read.error());
+    if (verdict) verdict = check_restart(disk, owed);
+    if (verdict) return verdict;
+    return fail(verdict.error().code,
+                fmt::format("{} {} at {}: {}", harm.file, harm.what, harm.at, verdict.error().message));
+  });
+}
+
+void cut_at_each_byte(Campaign& campaign, const Image& image) {
+  const std::uint64_t stride = campaign.is_long() ? 1 : 307;
+  for (const std::string& file : image.files) {
+    const auto bytes = image.disk.bytes(file);
+    for (std::uint64_t size = campaign.seed() % stride; size < bytes.size(); size += stride)
+      run_case(campaign, image, {"cut", file, size, size % 16 == 0}, [&](MemoryDisk& disk) {
+        disk.put(file, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)});
+      });
+  }
+}
+
+/// Each bit of what was written; in runs of zeros that nobody wrote, some.
+void flip_each_bit(Campaign& campaign, const Image& image) {
+  const std::uint64_t stride = campaign.is_long() ? 1 : 257;
+  const std::uint64_t blank_stride = campaign.is_long() ? 397 : 39'019;
+  for (const std::string& file : image.files) {
+    const auto bytes = image.disk.bytes(file);
+    for (std::uint64_t bit = campaign.seed() % stride; bit < bytes.size() * 8;) {
+      const std::uint64_t sector = bit / 8 / sector_bytes * sector_bytes;
+      const bool blank = all_zero(bytes.subspan(sector, std::min<std::uint64_t>(sector_bytes, bytes.size() - sector)));
+      run_case(campaign, image, {"with a bit flipped", file, bit, bit % 64 == 0},
+               [&](MemoryDisk& disk) { disk.flip_bit(file, bit); });
+      bit += blank ? blank_stride : stride;
+    }
+  }
+}
+
+void lose_each_piece(Campaign& campaign, const Image& image) {
+  for (const std::uint64_t piece : {std::uint64_t{sector_bytes}, std::uint64_t{device_piece_bytes}})
+    for (const std::string& file : image.files)
+      for (std::uint64_t at = 0; at + piece <= image.disk.bytes(file).size(); at += piece)
+        run_case(campaign, image, {"without a piece", file, at, true},
+                 [&](MemoryDisk& disk) { disk.overwrite(file, at, std::vector<std::byte>(piece)); });
+}
+
+void fill_each_sector_at_random(Campaign& campaign, const Image& image) {
+  for (const std::string& file : image.files)
+    for (std::uint64_t at = 0; at + sector_bytes <= image.disk.bytes(file).size(); at += sector_bytes)
+      run_case(campaign, image, {"with a random sector", file, at, true}, [&](MemoryDisk& disk) {
+        std::mt19937_64 random = campaign.random_of(campaign.next_case());
+        std::vector<std::byte> garbage(sector_bytes);
+        for (std::byte& byte : garbage) byte = static_cast<std::byte>(random());
+        disk.overwrite(file, at, garbage);
+      });
+}
+
+/// A sector over each other one: what a misdirected write, or a copy of one, leaves.
+void copy_sectors(Campaign& campaign, const Image& image) {
+  struct Place {
+    std::string file;
+    std::uint64_t at;
+  };
+  std::vector<Place> places;
+  for (const std::string& file : image.files)
+    for (std::uint64_t at = 0; at + sector_bytes <= image.disk.bytes(file).size(); at += sector_bytes)
+      if (!all_zero(image.disk.bytes(file).subspan(at, sector_bytes))) places.push_back({file, at});
+  const std::uint64_t stride = campaign.is_long() ? 1 : 7;
+  for (std::uint64_t pair = campaign.seed() % stride; pair < places.size() * places.size(); pair += stride) {
+    const Place& from = places[pair / places.size()];
+    const Place& to = places[pair % places.size()];
+    if (&from == &to) continue;
+    run_case(campaign, image, {"with a sector from elsewhere", to.file, to.at, pair % 4 == 0}, [&](MemoryDisk& disk) {
+      const auto bytes = image.disk.bytes(from.file).subspan(from.at, sector_bytes);
+      disk.overwrite(to.file, to.at, bytes);
+    });
+  }
+}
+
+void lose_each_file(Campaign& campaign, const Image& image) {
+  for (const std::string& file : image.files) {
+    run_case(campaign, image, {"removed", file, 0, true}, [&](MemoryDisk& disk) { (void)disk.remove(file); });
+    for (const std::string& other : image.files)
+      if (other != file)
+        run_case(campaign, image, {"replaced by another", other, 0, true},
+                 [&](MemoryDisk& disk) { (void)disk.rename(file, other); });
+  }
+}
+
+void damage_everything(Campaign& campaign, const Image& image) {
+  lose_each_file(campaign, image);
+  lose_each_piece(campaign, image);
+  fill_each_sector_at_random(campaign, image);
+  copy_sectors(campaign, image);
+  cut_at_each_byte(campaign, image);
+  flip_each_bit(campaign, image);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Campaign campaign(
+      "Damages an acknowledged journal in one place: a cut at each byte, a flip of each bit, each sector and piece\n"
+      "lost, filled at random or copied elsewhere, each file lost or renamed. All must be there, or the start refused.",
+      argc, argv);
+  for (const bool marked : {true, false}) {
+    const auto image = make_image(marked);
+    if (!image) {
+      fmt::print(stderr, "{}\n", image.error().message);
+      return 1;
+    }
+    damage_everything(campaign, **image);
+  }
+  return campaign.finish();
+}

@@ -43,6 +43,15 @@ BatchHeader seal_batch(const HistoryPosition& after, const BatchContent& content
   return header;
 }
 
+BatchHeader batch_at(const HistoryPosition& position) {
+  BatchHeader header;
+  header.index = position.index;
+  header.first_seq = position.seq + 1;
+  header.first_time_ns = header.last_time_ns = position.time_ns;
+  header.chain = position.chain;
+  return header;
+}
+
 std::optional<RecordView> RecordCursor::next() {
   if (rest_.empty()) return std::nullopt;
   if (rest_.size() < sizeof(RecordHeader)) {

@@ -59,6 +59,8 @@ struct HistoryPosition {
 
 /// The position behind a batch.
 [[nodiscard]] HistoryPosition position_after(const BatchHeader& batch);
+/// A batch without records at whose end a position is: what the next one follows from when the last is not at hand.
+[[nodiscard]] BatchHeader batch_at(const HistoryPosition& position);
 
 /// What goes into a batch: records that follow one another, stamped from `first_time_ns` to `last_time_ns`.
 struct BatchContent {

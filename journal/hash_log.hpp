@@ -32,6 +32,7 @@ inline constexpr const char* hash_log_name = "hashlog";
 enum class HashKind : std::uint32_t {
   checkpoint = 1,  ///< at a multiple of the checkpoint interval
   closing = 2,     ///< at the last batch executed before a clean stop
+  resumed = 3,     ///< of the snapshot that a start went on from: checkpoints before it may be missing
 };
 
 struct HashLogHeader {

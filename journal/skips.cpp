@@ -27,7 +27,7 @@ struct Surroundings {
 };
 
 Result<Surroundings> look_around(Disk& disk, const std::string& directory, std::uint64_t seq) {
-  auto reader = JournalReader::open(disk, directory);
+  auto reader = JournalReader::open(disk, directory, 0);
   if (!reader) return std::unexpected(reader.error());
   Surroundings found;
   for (;;) {
@@ -98,7 +98,7 @@ Result<void> turn_until(JournalWriter& writer, Done&& done) {
 
 Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory) {
   std::vector<std::uint64_t> skips;
-  auto reader = JournalReader::open(disk, directory);
+  auto reader = JournalReader::open(disk, directory, 0);
   if (!reader) return std::unexpected(reader.error());
   if ((reader->hard_state().flags & hard_state_has_skips) == 0) return skips;
   for (;;) {

@@ -145,9 +145,11 @@ Result<void> SnapshotReader::read_image(std::span<std::byte> into) {
     const auto bytes = next(left);
     if (!bytes) return std::unexpected(bytes.error());
     if (bytes->empty()) return damaged("it has fewer images than were asked for");
-    const std::size_t kept = std::min(bytes->size(), into.size());
-    std::memcpy(into.data(), bytes->data(), kept);
-    into = into.subspan(kept);
+    for (std::size_t at = 0; at < bytes->size(); at += disk_block_bytes) {
+      const auto page = bytes->subspan(at, std::min(disk_block_bytes, into.size()));
+      if (!all_zero(page)) std::memcpy(into.data(), page.data(), page.size());
+      into = into.subspan(page.size());
+    }
     left -= bytes->size();
   }
   return {};

@@ -40,7 +40,8 @@ class SnapshotReader {
   /// The next bytes of the images, padding included, up to `most` and up to the end of what one read brought; empty at
   /// the end. Valid until the next call.
   [[nodiscard]] Result<std::span<const std::byte>> next(std::uint64_t most);
-  /// The next image, of `into.size()` bytes, and past its padding.
+  /// The next image, of `into.size()` bytes, and past its padding. `into` holds zeroes: pages of zeroes are not
+  /// written, so that memory is taken only where the image needs it.
   [[nodiscard]] Result<void> read_image(std::span<std::byte> into);
 
  private:

@@ -107,10 +107,14 @@ Result<void> remove_half_made_snapshots(Disk& disk, const std::string& directory
   return {};
 }
 
-Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory) {
-  const auto found = list_snapshots(disk, directory);
-  if (!found) return std::unexpected(found.error());
+Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory, SnapshotPreference preference) {
+  const auto whole = begins_at_first_batch(disk, directory);
+  if (!whole) return std::unexpected(whole.error());
   SnapshotChoice choice;
+  if (*whole && preference == SnapshotPreference::first_batch) return choice;
+  auto found = list_snapshots(disk, directory);
+  if (!found) return std::unexpected(found.error());
+  if (preference == SnapshotPreference::first_batch) std::ranges::reverse(*found);
   for (const std::uint64_t index : *found) {
     const std::string path = directory + "/" + snapshot_name(index);
     auto reader = open_verified(disk, path);
@@ -130,8 +134,6 @@ Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory)
     choice.snapshot.emplace(std::move(*reader));
     return choice;
   }
-  const auto whole = begins_at_first_batch(disk, directory);
-  if (!whole) return std::unexpected(whole.error());
   if (*whole) return choice;
   return fail(ErrorCode::corrupt,
               fmt::format("{}: the journal does not begin at batch 1, and no snapshot reaches it ({}); restore the "

@@ -28,7 +28,13 @@ struct SnapshotChoice {
   std::optional<SnapshotReader> snapshot;  ///< verified, before its first image; nothing: execute from the first batch
   std::vector<std::string> passed_over;    ///< why newer ones were not taken, one line each
 };
+/// What to go on from if there is a choice.
+enum class SnapshotPreference {
+  newest,       ///< the least to execute
+  first_batch,  ///< no snapshot if the journal begins at its first batch, else the oldest: the most to execute
+};
 /// For a journal that recover() has judged.
-[[nodiscard]] Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory);
+[[nodiscard]] Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory,
+                                                     SnapshotPreference preference = SnapshotPreference::newest);
 
 }  // namespace lockstep

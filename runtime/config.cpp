@@ -143,6 +143,21 @@ const std::vector<Key>& vocabulary() {
           "journal", "inflight", [](auto& c) -> auto& { return c.journal_inflight; }, 1, 64,
           "blocks being written at once"),
       integer(
+          "snapshots", "every_bytes", [](auto& c) -> auto& { return c.snapshot_every_bytes; }, 0, any,
+          "of journal between two snapshots of the state; 0: only when asked"),
+      integer(
+          "snapshots", "keep", [](auto& c) -> auto& { return c.snapshots_kept; }, 2, 64,
+          "snapshots; the journal always reaches back to the last but one"),
+      integer(
+          "snapshots", "quota_bytes", [](auto& c) -> auto& { return c.snapshot_quota_bytes; }, 1 << 20, 1LL << 40,
+          "memory for pages that change while one is taken"),
+      integer(
+          "snapshots", "journal_bytes", [](auto& c) -> auto& { return c.journal_kept_bytes; }, 0, any,
+          "of journal kept for replay, beyond what snapshots need"),
+      integer(
+          "snapshots", "journal_hours", [](auto& c) -> auto& { return c.journal_kept_hours; }, 0, 1'000'000,
+          "stamped time of that journal; 0: any"),
+      integer(
           "genesis", "shards", [](auto& c) -> auto& { return c.genesis.shards; }, 1, 4096, "decides order, for ever"),
       integer(
           "genesis", "max_rounds", [](auto& c) -> auto& { return c.genesis.max_rounds; }, 1, 4096,

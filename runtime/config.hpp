@@ -53,6 +53,12 @@ struct NodeConfig {
   std::uint64_t segment_bytes = 64 << 20;
   std::uint32_t journal_inflight = 8;  ///< blocks in flight
 
+  std::uint64_t snapshot_every_bytes = 1 << 30;  ///< of journal between two snapshots; 0: only when asked
+  std::uint32_t snapshots_kept = 2;
+  std::uint64_t snapshot_quota_bytes = 64 << 20;   ///< for pages that change while one is taken
+  std::uint64_t journal_kept_bytes = 16ULL << 30;  ///< of journal, beyond what the kept snapshots need
+  std::uint64_t journal_kept_hours = 0;            ///< 0: of any age
+
   GenesisOptions genesis;
 };
 

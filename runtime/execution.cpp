@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/execution.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 
 namespace lockstep {
@@ -23,7 +25,7 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
       pool_({.slabs = options.slabs,
              .max_batch_bytes = options.max_batch_bytes,
              .executors = options.executors,
-             .last_index = 0}),
+             .last_index = options.last_index}),
       board_(genesis.shards, options.executors, genesis_digest(genesis)),
       due_(options.executors) {
   if (options.executors > 1 && application.has_sends()) mail_.emplace(options.executors, mail_ring_bytes(genesis));
@@ -47,6 +49,10 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
     parts.observed = options.observed;
     parts.skips = options.skips;
     parts.breadcrumb = options.breadcrumbs != nullptr ? options.breadcrumbs + i : nullptr;
+    if (options.sweep.quota_bytes != 0) {
+      sweeps_.push_back(std::make_unique<ShardSweep>(snapshots_, options.sweep));
+      parts.sweep = sweeps_.back().get();
+    }
     executors_.push_back(std::make_unique<Executor>(parts));
     agents_.push_back(std::make_unique<ExecutorAgent>(*executors_.back(), pool_, i));
   }
@@ -58,6 +64,31 @@ void Execution::discard_replies(std::uint32_t perimeter) {
     while (!ring.peek().empty()) ring.release();
     ring.flush();
   }
+}
+
+Result<void> Execution::restore(SnapshotReader& snapshot) {
+  if (snapshot.header().shard_count != genesis_.shards || snapshot.header().index != options_.last_index)
+    return fail(ErrorCode::incompatible, fmt::format("{} is of {} shards and batch {}, and not of {} and batch {}",
+                                                     snapshot.path(), snapshot.header().shard_count,
+                                                     snapshot.header().index, genesis_.shards, options_.last_index));
+  std::size_t next = 0;
+  for (std::uint32_t number = 0; number < genesis_.shards; ++number) {
+    Executor& executor = *executors_[executor_of(number, options_.executors)];
+    executor.restore_effects(number, snapshot.shards()[number].effects);
+    for (std::uint64_t i = 0; i < snapshot.shards()[number].arenas; ++i) {
+      const SnapshotArena& arena = snapshot.arenas()[next++];
+      const auto fill = [&](std::span<std::byte> image) { return snapshot.read_image(image); };
+      auto restored = executor.restore_arena(number, arena.actor_type, arena.actor_key, arena.image_bytes, fill);
+      if (!restored)
+        return fail(restored.error().code, fmt::format("{}: {}", snapshot.path(), restored.error().message));
+    }
+  }
+  const HistoryPosition position = position_of(snapshot.header());
+  for (const auto& executor : executors_) executor->resume(position);
+  const Checkpoint restored = end(batch_at(position));
+  if (restored.root == snapshot.header().root && restored.effects == snapshot.header().effects) return {};
+  return fail(ErrorCode::diverged, fmt::format("{}: restored, its state has root {} instead of {}", snapshot.path(),
+                                               restored.root.hex(), snapshot.header().root.hex()));
 }
 
 Checkpoint Execution::end(const BatchHeader& last) {

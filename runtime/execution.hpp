@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "journal/batch.hpp"
+#include "journal/snapshot_reader.hpp"
 #include "lockstep/application.hpp"
 #include "runtime/agents/batch_pool.hpp"
 #include "runtime/agents/checkpoint.hpp"
@@ -20,6 +21,7 @@
 #include "runtime/agents/executor_agent.hpp"
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
+#include "runtime/agents/shard_sweep.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
 namespace lockstep {
@@ -34,12 +36,23 @@ class Execution {
     bool observed = true;                   ///< whether Context::log prints
     std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending (journal/skips.hpp)
     Breadcrumb* breadcrumbs = nullptr;      ///< one an executor
+    /// How an executor gives snapshots away; without a quota none can be taken.
+    ShardSweep::Options sweep{.quota_bytes = 0};
+    std::uint64_t last_index = 0;  ///< the batch whose state restore() will bring; 0: it begins at the first
   };
 
   /// `application` outlives it.
   Execution(const Application& application, const Genesis& genesis, const Options& options);
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
+
+  /// Of a new Execution, for a snapshot that was verified: all executors go on from its state. After an Error this
+  /// Execution is of no use.
+  [[nodiscard]] Result<void> restore(SnapshotReader& snapshot);
+
+  /// What snapshots are arranged by; null without a quota for them.
+  [[nodiscard]] SnapshotControl* snapshots() { return sweeps_.empty() ? nullptr : &snapshots_; }
+  [[nodiscard]] ByteRing& swept(std::uint32_t executor) { return sweeps_[executor]->ring(); }
 
   [[nodiscard]] BatchPool& pool() { return pool_; }
   [[nodiscard]] CheckpointBoard& board() { return board_; }
@@ -74,6 +87,8 @@ class Execution {
   std::vector<NextDue> due_;
   std::vector<std::unique_ptr<ByteRing>> replies_;
   std::vector<std::unique_ptr<ByteRing>> queries_;
+  SnapshotControl snapshots_;
+  std::vector<std::unique_ptr<ShardSweep>> sweeps_;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::vector<std::unique_ptr<ExecutorAgent>> agents_;
 };

@@ -16,8 +16,8 @@ namespace {
 /// Copies batches from the journal into the pool, as far as there is room.
 class Feed {
  public:
-  Feed(JournalReader& reader, BatchPool& pool, std::uint64_t stop_before_seq)
-      : reader_(reader), pool_(pool), stop_before_seq_(stop_before_seq) {}
+  Feed(JournalReader& reader, BatchPool& pool, const HistoryRunOptions& options)
+      : reader_(reader), pool_(pool), stop_before_seq_(options.stop_before_seq), last_(batch_at(options.from)) {}
 
   Result<int> turn() {
     int fed = 0;
@@ -36,6 +36,7 @@ class Feed {
 
   [[nodiscard]] bool at_end() const { return at_end_; }
   [[nodiscard]] const BatchHeader& last() const { return last_; }
+  [[nodiscard]] std::uint64_t journal_bytes() const { return journal_bytes_; }
 
  private:
   static constexpr int batches_per_turn = 8;
@@ -50,6 +51,7 @@ class Feed {
                                                 "[batches]",
                                                 batch.header->index, batch.payload.size(), pool_.max_batch_bytes()));
     last_ = *batch.header;
+    journal_bytes_ += block_total_bytes(last_.payload_bytes);
     std::memcpy(pool_.payload(last_.index), batch.payload.data(), batch.payload.size());
     pool_.header(last_.index) = last_;
     pool_.publish_sealed(last_.index);
@@ -62,6 +64,7 @@ class Feed {
   BatchPool& pool_;
   std::uint64_t stop_before_seq_;
   BatchHeader last_;
+  std::uint64_t journal_bytes_ = 0;
   bool at_end_ = false;
 };
 
@@ -129,7 +132,7 @@ Result<std::optional<Genesis>> read_genesis(Disk& disk, const std::string& direc
 Result<HistoryRun> run_history(JournalReader& reader, Execution& execution, Clock& clock,
                                const HistoryRunOptions& options) {
   HistoryRun run;
-  Feed feed(reader, execution.pool(), options.stop_before_seq);
+  Feed feed(reader, execution.pool(), options);
   Crew crew(execution, clock, options.own_threads);
   while (!feed.at_end() || execution.pool().executed_by_all() < feed.last().index) {
     const auto fed = feed.turn();
@@ -142,6 +145,7 @@ Result<HistoryRun> run_history(JournalReader& reader, Execution& execution, Cloc
   crew.stop();
   if (auto taken = take_checkpoints(execution, options, run); !taken) return std::unexpected(taken.error());
   run.last = feed.last();
+  run.journal_bytes = feed.journal_bytes();
   if (run.last.index != 0) {
     run.end = position_after(run.last);
     run.final_state = execution.end(run.last);

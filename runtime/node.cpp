@@ -28,20 +28,6 @@ NodeLayout choose_layout(const NodeConfig& config) {
   return layout;
 }
 
-Genesis new_genesis(const Application& application, const GenesisOptions& options) {
-  Genesis genesis;
-  genesis.application = application.digest();
-  genesis.shards = options.shards;
-  genesis.max_rounds = options.max_rounds;
-  genesis.checkpoint_interval = options.checkpoint_interval;
-  genesis.cluster_seed = options.seed;
-  if (options.seed == 0) {
-    std::random_device device;  // once, before the first record; from there on it is history
-    genesis.cluster_seed = std::uint64_t{device()} << 32 | device();
-  }
-  return genesis;
-}
-
 /// Records that a perimeter beside the first may be ahead of the sequencer.
 constexpr std::size_t record_ring_bytes = 4U << 20;
 
@@ -58,9 +44,11 @@ Result<void> Node::Parts::open() {
   if (!recovered) return std::unexpected(recovered.error());
   identity = recovered->hard_state.value();
   if (auto run = run_journal(recovered->position); !run) return run;
-  sequencer = std::make_unique<Sequencer>(
-      execution->pool(), history.end,
-      Sequencer::Options{.seal_depth = config.seal_depth, .schema_id = application.schema_id()});
+  sequencer = std::make_unique<Sequencer>(execution->pool(), history.end,
+                                          Sequencer::Options{.seal_depth = config.seal_depth,
+                                                             .schema_id = application.schema_id(),
+                                                             .snapshots = execution->snapshots(),
+                                                             .checkpoint_interval = genesis.checkpoint_interval});
   if (halted_before) {
     untouched.emplace(std::move(*recovered));
   } else if (auto opened = open_journal(std::move(*recovered)); !opened) {
@@ -80,7 +68,7 @@ Result<void> Node::Parts::open_journal(Recovered&& recovered) {
   auto opened = JournalWriter::open(reactors[0]->disk(), std::move(recovered), options, application.schema());
   if (!opened) return std::unexpected(opened.error());
   writer = std::move(*opened);
-  journal = std::make_unique<JournalAgent>(*writer, execution->pool(), config.durability);
+  journal = std::make_unique<JournalAgent>(*writer, execution->pool(), config.durability, execution->snapshots());
   for (std::uint32_t i = 0; i < layout.executors; ++i) sequencer->add_due(execution->due(i));
   if (history.end.index == 0) sequencer->append_genesis(encode(genesis), clock.real_ns());
   return {};
@@ -91,77 +79,6 @@ Result<Recovered> Node::Parts::recover_journal() {
   auto recovered = recover(reactors[0]->disk(), {.directory = config.data}, &findings);
   for (const Finding& finding : findings) log(LogLevel::warning, "journal", "{}", describe(finding));
   return recovered;
-}
-
-/// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
-Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
-  Disk& disk = reactors[0]->disk();
-  const auto recorded = read_genesis(disk, config.data);
-  if (!recorded) return std::unexpected(recorded.error());
-  genesis = recorded->value_or(new_genesis(application, config.genesis));
-  if (genesis.application != application.digest())
-    return fail(ErrorCode::incompatible,
-                fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
-                            "serve it with the program that wrote it",
-                            config.data, genesis.application, application.digest()));
-  if (const auto valid = validate(genesis); !valid) return valid;
-
-  auto reader = JournalReader::open(disk, config.data);
-  if (!reader) return std::unexpected(reader.error());
-  auto execution_made = execution_options(end);
-  if (!execution_made) return std::unexpected(execution_made.error());
-  execution = std::make_unique<Execution>(application, genesis, *execution_made);
-  auto log_opened =
-      HashLog::open(reactors[0]->disk(), config.data, identity.cluster_id, identity.replica_id, end.index);
-  if (!log_opened) return std::unexpected(log_opened.error());
-  hash_log = std::make_unique<HashLog>(std::move(*log_opened));
-  checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
-
-  auto content = read_hash_log(disk, config.data);
-  if (!content) return std::unexpected(content.error());
-  RecordedRoots roots(std::move(*content));
-  HistoryRunOptions options;
-  options.own_threads = layout.own_threads;
-  options.perimeters = config.perimeters;
-  options.stop_before_seq = halted_before ? halted_before->seq : 0;
-  options.on_checkpoint = [&](const Checkpoint& checkpoint) -> Result<void> {
-    if (auto equal = roots.compare(checkpoint); !equal) return equal;
-    checkpoints->remember(checkpoint);
-    return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
-  };
-  auto run = run_history(*reader, *execution, clock, options);
-  if (!run) return std::unexpected(run.error());
-  history = *run;
-  if (!halted_before) breadcrumbs->forget();
-  return history.end.index == 0 || halted_before ? Result<void>{} : roots.compare_end(history.final_state);
-}
-
-/// Looks at what the last process died of, and at what an operator wants passed over.
-Result<Execution::Options> Node::Parts::execution_options(const HistoryPosition& end) {
-  Disk& disk = reactors[0]->disk();
-  auto opened = Breadcrumbs::open(disk, config.data);
-  if (!opened) return std::unexpected(opened.error());
-  breadcrumbs.emplace(std::move(*opened));
-  auto skips = read_skips(disk, config.data);
-  if (!skips) return std::unexpected(skips.error());
-
-  const auto poison = breadcrumbs->poison();
-  if (poison && poison->seq <= end.seq && !std::ranges::binary_search(*skips, poison->seq)) {
-    halted_before = poison;
-    log(LogLevel::error, "node",
-        "{}: this program has died {} times executing seq {}: halting before the batch that holds it. Queries are "
-        "answered on the state before it, requests are refused. Serve the directory with a mended program, or stop "
-        "this one and pass over the message: lockstep skip {} --data {}",
-        config.data, poison->count, poison->seq, poison->seq, config.data);
-  }
-  if (config.handler_timeout_ms != 0)
-    watchdog = std::make_unique<Watchdog>(std::span(breadcrumbs->slots(), layout.executors), config.handler_timeout_ms);
-  return Execution::Options{.executors = layout.executors,
-                            .perimeters = config.perimeters,
-                            .slabs = config.batch_slabs,
-                            .max_batch_bytes = config.max_batch_bytes,
-                            .skips = std::move(*skips),
-                            .breadcrumbs = breadcrumbs->slots()};
 }
 
 Result<void> Node::Parts::open_perimeters() {
@@ -233,6 +150,7 @@ void Node::Parts::make_runners() {
   front.push_back(checkpoints.get());
   if (!layout.own_threads)
     for (std::uint32_t i = 0; i < layout.executors; ++i) front.push_back(&execution->agent(i));
+  if (!layout.own_threads && snapshots != nullptr) front.push_back(snapshots.get());
   const auto options = [this](std::string name) {
     const int cpu = config.pin ? static_cast<int>(runners.size()) : -1;
     return RunnerOptions{.name = std::move(name), .cpu = cpu, .spin_ns = layout.spin_ns};
@@ -246,6 +164,17 @@ void Node::Parts::make_runners() {
     runners.push_back(std::make_unique<Runner>(options(fmt::format("executor-{}", i)), clock, nullptr,
                                                std::vector<Agent*>{&execution->agent(i)}));
   Runner::introduce(runners);
+  if (layout.own_threads && snapshots != nullptr) make_snapshot_runner();
+}
+
+/// It wakes executors that wait for room; nobody wakes it, so that a snapshot costs the message path no system call.
+void Node::Parts::make_snapshot_runner() {
+  auto runner = std::make_unique<Runner>(RunnerOptions{.name = "snapshots"}, clock, nullptr,
+                                         std::vector<Agent*>{snapshots.get()});
+  std::vector<Runner*> executors;
+  for (std::size_t i = config.perimeters; i < runners.size(); ++i) executors.push_back(runners[i].get());
+  runner->set_peers(std::move(executors));
+  runners.push_back(std::move(runner));
 }
 
 /// On the perimeter's thread, which the disk's ring belongs to.

@@ -2,7 +2,7 @@
 #pragma once
 
 /// What a Node is made of. Private to the files that make up Node: node.cpp builds it, runs it and takes it apart;
-/// node_status.cpp tells the world how it is.
+/// node_history.cpp brings it to where its journal ends; node_status.cpp tells the world how it is.
 
 #include <memory>
 #include <optional>
@@ -16,9 +16,11 @@
 #include "runtime/agents/journal_agent.hpp"
 #include "runtime/agents/perimeter.hpp"
 #include "runtime/agents/sequencer.hpp"
+#include "runtime/agents/snapshot_agent.hpp"
 #include "runtime/breadcrumbs.hpp"
 #include "runtime/execution.hpp"
 #include "runtime/history_run.hpp"
+#include "runtime/history_start.hpp"
 #include "runtime/io/reactor.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/node.hpp"
@@ -55,6 +57,8 @@ struct Node::Parts {
   std::unique_ptr<Sequencer> sequencer;
   std::unique_ptr<JournalAgent> journal;  // null in a halted node
   std::unique_ptr<CheckpointAgent> checkpoints;
+  std::unique_ptr<Disk> snapshot_disk;             // of the snapshots' thread, if they have one
+  std::unique_ptr<SnapshotAgent> snapshots;        // null in a halted node
   std::vector<std::unique_ptr<ByteRing>> inbound;  // records of perimeters beside the first
   std::vector<std::unique_ptr<Perimeter>> perimeters;
   std::unique_ptr<AdminServer> admin;
@@ -71,6 +75,8 @@ struct Node::Parts {
   Result<void> open();
   Result<Recovered> recover_journal();
   Result<void> run_journal(const HistoryPosition& end);
+  Result<HistoryRun> run_from(const HistoryStart& start);
+  void make_snapshots(std::uint64_t newest_index);
   Result<Execution::Options> execution_options(const HistoryPosition& end);
   Result<void> open_journal(Recovered&& recovered);
   Result<void> open_perimeters();
@@ -78,6 +84,7 @@ struct Node::Parts {
   Result<void> listen(Perimeter& perimeter, const std::string& wanted, CodecKind codec, io::Endpoint& bound);
   Result<void> open_admin();
   void make_runners();
+  void make_snapshot_runner();
   void close_journal();
   Result<void> close_hash_log();
   void wait_until_drained(std::int64_t deadline_ns);

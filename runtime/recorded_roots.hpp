@@ -20,6 +20,8 @@ class RecordedRoots {
  public:
   explicit RecordedRoots(HashLogContent content) : content_(std::move(content)) {}
 
+  /// Before all others, when the execution went on from a snapshot: what it began with.
+  [[nodiscard]] Result<void> begin_at(const Checkpoint& restored);
   /// The next checkpoint. ErrorCode::diverged says what differs and where both were last equal; one that the log does
   /// not reach (a crash lost its tail) only counts as not recorded.
   [[nodiscard]] Result<void> compare(const Checkpoint& now);

@@ -135,6 +135,8 @@ class Arena {
     if ((word & bit) != 0) return;
     word |= bit;
     *marks_.arenas |= marks_.arena_bit;
+    if (barrier_->observer_ != nullptr) [[unlikely]]
+      barrier_->observer_->before_change(base_, base_ + page * page_bytes);
   }
   void mark(std::uint64_t offset, std::uint64_t bytes) {
     const std::uint64_t end = (offset + bytes + page_bytes - 1) / page_bytes;

@@ -25,6 +25,17 @@ namespace lockstep {
 
 class Arena;
 
+/// Keeps pages as they were at some moment: it is told of a page's first change since its mark was last cleared.
+class PageObserver {
+ public:
+  /// `page`, of the arena whose image starts at `image`, is about to change. Called within a step; may not write to
+  /// arenas.
+  virtual void before_change(const std::byte* image, const std::byte* page) = 0;
+
+ protected:
+  ~PageObserver() = default;
+};
+
 class WriteBarrier {
  public:
   /// `log` must outlive the barrier, be aligned to 16, and hold at least `min_log_bytes`, less than 4 GiB.
@@ -45,6 +56,8 @@ class WriteBarrier {
   [[nodiscard]] TrapKind raised() const { return raised_; }
   /// Bytes of the budget that the step has used.
   [[nodiscard]] std::size_t used_bytes() const { return static_cast<std::size_t>(top_ - begin_); }
+  /// Who is told of pages before they change; null: nobody. Between steps.
+  void set_observer(PageObserver* observer) { observer_ = observer; }
   [[nodiscard]] std::size_t budget_bytes() const { return static_cast<std::size_t>(end_ - begin_); }
 
  private:
@@ -107,6 +120,7 @@ class WriteBarrier {
   Enter* last_enter_ = nullptr;  // heads of chains through the log
   Later* last_later_ = nullptr;
   TrapKind raised_ = TrapKind::none;
+  PageObserver* observer_ = nullptr;
   std::byte* begin_;
   std::byte* end_;
 };

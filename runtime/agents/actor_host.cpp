@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/actor_host.hpp"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <utility>
 
@@ -169,6 +171,28 @@ std::optional<Delivery> ActorHost::take_timer(const TimerIndex::Entry& entry) {
 std::int64_t ActorHost::earliest_deadline_ns() {
   while (!timers_.empty() && !has_timer(timers_.earliest())) timers_.pop();
   return timers_.empty() ? INT64_MAX : timers_.earliest().deadline_ns;
+}
+
+Result<void> ActorHost::restore_arena(std::uint32_t number, std::uint32_t actor_type, std::uint64_t key,
+                                      std::uint64_t image_bytes, const ShardMemory::Fill& fill) {
+  Shard& shard = *shards_[number];
+  const std::uint32_t index = shard.memory().arena_count();
+  if (actor_type == 0) {
+    if (key >= Shard::own_arenas) return fail(ErrorCode::corrupt, "a snapshot has a shard's arena that there is not");
+    return shard.restore_own(static_cast<std::uint32_t>(key), image_bytes, fill);
+  }
+  const ActorType* const type = application_.actor(actor_type);
+  const Address address{actor_type, 0, key};
+  if (type == nullptr || shard_of(address_hash(address), genesis_.shards) != number)
+    return fail(ErrorCode::incompatible,
+                fmt::format("arena {} of shard {} of a snapshot is of an actor that this program does not have there",
+                            index, number));
+  const auto actor = shard.restore_actor(address, *type, image_bytes, fill);
+  if (!actor) return std::unexpected(actor.error());
+  ActorTimers(*(*actor)->arena, *(*actor)->header).for_each([&](std::int64_t deadline_ns, TimerId id) {
+    timers_.add({deadline_ns, address, id});
+  });
+  return {};
 }
 
 EffectHeader ActorHost::header_of(const Delivery& delivery) const {

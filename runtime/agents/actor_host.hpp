@@ -63,6 +63,14 @@ class ActorHost {
   [[nodiscard]] std::int64_t earliest_deadline_ns();
   [[nodiscard]] TimerIndex& timers() { return timers_; }
 
+  /// Tells `observer` of each page before it changes, from here on; null: nobody.
+  void observe(PageObserver* observer) { barrier_.set_observer(observer); }
+
+  /// Of a new host: takes an arena of a snapshot over, `key` being the actor's, or which of shard `number`'s own arenas
+  /// it is when `actor_type` is 0. In the order in which the snapshot has them. After an Error the host is of no use.
+  [[nodiscard]] Result<void> restore_arena(std::uint32_t number, std::uint32_t actor_type, std::uint64_t key,
+                                           std::uint64_t image_bytes, const ShardMemory::Fill& fill);
+
   /// One of this host's shards.
   [[nodiscard]] Shard& shard(std::uint32_t number) { return *shards_[number]; }
   /// Numbers of this host's shards, ascending.

@@ -24,6 +24,7 @@ BatchPool::BatchPool(const Options& options)
       mask_(options.slabs - 1),
       memory_(take_memory(options)),
       headers_(options.slabs),
+      flags_(options.slabs),
       gate_(options.last_index),
       sealed_(options.last_index),
       written_(options.last_index),

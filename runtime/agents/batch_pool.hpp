@@ -55,6 +55,9 @@ class BatchPool {
   /// The slab of batch `index`, for writing: max_batch_bytes from a multiple of 4096.
   [[nodiscard]] std::byte* payload(std::uint64_t index) { return slab(index); }
   [[nodiscard]] BatchHeader& header(std::uint64_t index) { return headers_[index & mask_]; }
+  /// Whether a snapshot is to be taken at the end of batch `index`; set before it is handed over, like the batch
+  /// itself.
+  [[nodiscard]] bool& snapshot_wanted(std::uint64_t index) { return flags_[index & mask_].snapshot_wanted; }
   /// Hands batch `index` over to the readers; from here on nobody writes to it.
   void publish_sealed(std::uint64_t index) { sealed_.publish(index); }
 
@@ -85,8 +88,12 @@ class BatchPool {
   Options options_;
   std::uint64_t mask_;
   Region memory_;
+  struct Flags {
+    bool snapshot_wanted = false;
+  };
   std::vector<BatchHeader> headers_;
-  std::uint64_t gate_;  ///< the slowest reader as last seen; the sequencer's own
+  std::vector<Flags> flags_;  // what is about a batch and no part of it
+  std::uint64_t gate_;        ///< the slowest reader as last seen; the sequencer's own
   Cursor sealed_;
   Cursor written_;
   Cursor committed_;

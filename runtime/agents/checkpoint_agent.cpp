@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/checkpoint_agent.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 
 namespace lockstep {
@@ -19,6 +21,10 @@ HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind) {
 
 Checkpoint checkpoint_of(const HashEntry& entry) {
   return {entry.index, entry.last_seq, entry.time_ns, entry.state_root, entry.effects, entry.chain};
+}
+
+Checkpoint checkpoint_of(const SnapshotHeader& header) {
+  return {header.index, header.seq, header.time_ns, header.root, header.effects, header.chain};
 }
 
 int CheckpointAgent::do_work(const Now&) {
@@ -40,6 +46,13 @@ void CheckpointAgent::remember(const Checkpoint& checkpoint) {
   const std::lock_guard lock(mutex_);
   recent_.push_back(checkpoint);
   if (recent_.size() > kept) recent_.pop_front();
+}
+
+std::optional<Checkpoint> CheckpointAgent::find(std::uint64_t batch) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::lower_bound(recent_, batch, {}, &Checkpoint::batch);
+  if (found == recent_.end() || found->batch != batch) return std::nullopt;
+  return *found;
 }
 
 std::vector<Checkpoint> CheckpointAgent::recent() const {

@@ -2,14 +2,16 @@
 #pragma once
 
 /// CheckpointAgent: takes checkpoints off the board as the executors complete them, writes each to the hash log, and
-/// keeps the most recent ones for those who compare nodes. One thread; recent() is for any.
+/// keeps the most recent ones for those who compare nodes. One thread; recent() and find() are for any.
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "journal/hash_log.hpp"
+#include "journal/snapshot_format.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/checkpoint.hpp"
 
@@ -18,6 +20,8 @@ namespace lockstep {
 /// A checkpoint as the hash log keeps it, and back.
 [[nodiscard]] HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind);
 [[nodiscard]] Checkpoint checkpoint_of(const HashEntry& entry);
+/// What a snapshot says of where it was taken.
+[[nodiscard]] Checkpoint checkpoint_of(const SnapshotHeader& header);
 
 class CheckpointAgent final : public Agent {
  public:
@@ -33,6 +37,8 @@ class CheckpointAgent final : public Agent {
   void remember(const Checkpoint& checkpoint);
 
   [[nodiscard]] std::vector<Checkpoint> recent() const;
+  /// The checkpoint at the end of a batch, among the recent ones.
+  [[nodiscard]] std::optional<Checkpoint> find(std::uint64_t batch) const;
 
  private:
   CheckpointBoard& board_;

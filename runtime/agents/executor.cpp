@@ -46,9 +46,10 @@ Executor::Executor(const Options& options)
   }
 }
 
-bool Executor::step(const BatchView& batch) {
+bool Executor::step(const BatchView& batch, bool take_snapshot) {
   if (phase_ == Phase::idle) {
     if (!flush()) return false;  // the answer to a query
+    take_snapshot_ = take_snapshot;
     begin(batch);
   }
   while (flush() && advance()) {
@@ -238,6 +239,7 @@ bool Executor::checkpoint() {
     if (options_.index == 0) *slot->batch = batch_;
     digest_shards(slot->shards);
     options_.board->publish(options_.index);
+    if (take_snapshot_ && options_.sweep != nullptr) options_.sweep->begin(batch_.index, host_);
   }
   finish();
   return true;
@@ -247,6 +249,18 @@ void Executor::finish() {
   phase_ = Phase::idle;
   executed_ns_ = batch_.last_time_ns;
   executed_seq_ = batch_.first_seq - 1 + batch_.record_count;
+  publish_due();
+}
+
+void Executor::resume(const HistoryPosition& position) {
+  executed_ns_ = position.time_ns;
+  executed_seq_ = position.seq;
+  for (const std::uint32_t number : host_.owned())
+    if (!host_.shard(number).carried().empty()) carried_.push_back(number);
+  publish_due();
+}
+
+void Executor::publish_due() {
   if (options_.due == nullptr) return;
   const std::int64_t due_ns = carried_.empty() ? host_.earliest_deadline_ns() : NextDue::mail_carried;
   // Pairs with the sequencer's acquire load, once it has seen this executor's cursor.

@@ -31,6 +31,7 @@
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
 #include "runtime/agents/sequencer.hpp"
+#include "runtime/agents/shard_sweep.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
 namespace lockstep {
@@ -48,6 +49,7 @@ class Executor {
     std::vector<ByteRing*> queries = {};  ///< QueryFrames, one ring a perimeter
     CheckpointBoard* board = nullptr;
     NextDue* due = nullptr;
+    ShardSweep* sweep = nullptr;            ///< gives snapshots away
     Breadcrumb* breadcrumb = nullptr;       ///< the seq in execution is left here
     std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending
     bool observed = true;                   ///< whether Context::log prints: not when history is run again
@@ -58,11 +60,23 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Works on `batch`, the same one until this returns true: the batch is then done. Batches come in order. The batch
-  /// must stay readable until then.
-  [[nodiscard]] bool step(const BatchView& batch);
+  /// must stay readable until then. `take_snapshot` at a checkpoint only: of the state at its end.
+  [[nodiscard]] bool step(const BatchView& batch, bool take_snapshot = false);
+
+  /// Of a new executor: takes over what a snapshot holds of shard `number`, then, after all shards, where it was taken.
+  [[nodiscard]] Result<void> restore_arena(std::uint32_t number, std::uint32_t actor_type, std::uint64_t key,
+                                           std::uint64_t image_bytes, const ShardMemory::Fill& fill) {
+    return host_.restore_arena(number, actor_type, key, image_bytes, fill);
+  }
+  void restore_effects(std::uint32_t number, const Digest& effects) { host_.shard(number).effects = effects; }
+  void resume(const HistoryPosition& position);
 
   /// Answers queries that have come, between batches; returns how many. Does nothing while a batch is under way.
   int answer_queries();
+
+  /// Gives away some of a snapshot under way, between batches; returns how much. Does nothing while a batch is under
+  /// way.
+  int sweep() { return phase_ == Phase::idle && options_.sweep != nullptr ? options_.sweep->sweep() : 0; }
 
   /// Between batches: writes the digests of this executor's shards into their places among all shards.
   void digest_shards(std::span<ShardDigests> shards);
@@ -96,6 +110,7 @@ class Executor {
   void carry();
   [[nodiscard]] bool checkpoint();
   void finish();
+  void publish_due();
 
   void deliver(const Delivery& delivery, std::uint64_t hash);
   [[nodiscard]] bool is_skipped(std::uint64_t seq) const;
@@ -116,6 +131,7 @@ class Executor {
   // The batch under way.
   Phase phase_ = Phase::idle;
   BatchHeader batch_;
+  bool take_snapshot_ = false;
   RecordCursor records_{{}};
   std::uint32_t batch_round_ = 0;
   std::vector<std::uint32_t> carrying_;  // shards with carried mail, from the last one on

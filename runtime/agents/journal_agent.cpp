@@ -18,7 +18,23 @@ int JournalAgent::do_work(const Now& now) {
     failed_.store(true, std::memory_order_release);
     return done + 1;
   }
-  return done + publish();
+  return done + publish() + store_snapshots();
+}
+
+/// What the hard state is to say about a snapshot, then what its files may forget.
+int JournalAgent::store_snapshots() {
+  if (snapshots_ == nullptr) return 0;
+  const std::uint64_t published = snapshots_->published.read();
+  if (published == stored_) {
+    if (published == 0 || snapshots_->stored.read() == published) return 0;
+    if (writer_.hard_state().snapshot_index != published) return 0;
+    if (snapshots_->keep_from_index != 0) writer_.prune(snapshots_->keep_from_index);
+    snapshots_->stored.publish(published);
+    return 1;
+  }
+  writer_.store_snapshots(snapshots_->mark);
+  stored_ = published;
+  return 1;
 }
 
 void JournalAgent::watch_space() {

@@ -13,6 +13,7 @@
 #include "journal/writer.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/batch_pool.hpp"
+#include "runtime/agents/snapshot_control.hpp"
 #include "runtime/config.hpp"
 
 namespace lockstep {
@@ -20,8 +21,12 @@ namespace lockstep {
 class JournalAgent final : public Agent {
  public:
   /// The pool's cursors stand at the writer's last batch. Both outlive the agent.
-  JournalAgent(JournalWriter& writer, BatchPool& pool, Durability durability)
-      : writer_(writer), pool_(pool), durability_(durability), appended_(writer.appended_index()) {}
+  JournalAgent(JournalWriter& writer, BatchPool& pool, Durability durability, SnapshotControl* snapshots = nullptr)
+      : writer_(writer),
+        pool_(pool),
+        durability_(durability),
+        snapshots_(snapshots),
+        appended_(writer.appended_index()) {}
 
   [[nodiscard]] std::string_view name() const override { return "journal"; }
   int do_work(const Now& now) override;
@@ -36,10 +41,13 @@ class JournalAgent final : public Agent {
  private:
   int publish();
   void watch_space();
+  int store_snapshots();
 
   JournalWriter& writer_;
   BatchPool& pool_;
   Durability durability_;
+  SnapshotControl* snapshots_;
+  std::uint64_t stored_ = 0;  // the snapshot that was last handed to the writer
   std::uint64_t appended_;
   std::atomic<bool> lacks_space_{false};  // a sign for people, so relaxed
   std::atomic<bool> failed_{false};  // release in do_work, acquire in failed(): who sees it sees the writer's failure

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "journal/format.hpp"
+#include "runtime/agents/checkpoint.hpp"
 
 namespace lockstep {
 namespace {
@@ -77,9 +79,22 @@ void Sequencer::seal() {
                                                  .schema_id = options_.schema_id});
   pool_.header(++index_) = header;
   chain_ = header.chain;
+  pool_.snapshot_wanted(index_) = options_.snapshots != nullptr && takes_snapshot(header);
   base_ = nullptr;
   record_count_ = 0;
   pool_.publish_sealed(index_);
+}
+
+/// It alone decides at which checkpoint a snapshot is taken: the executors see it with the batch.
+bool Sequencer::takes_snapshot(const BatchHeader& batch) {
+  SnapshotControl& control = *options_.snapshots;
+  const std::uint64_t sealed = control.sealed_bytes.load(std::memory_order_relaxed);
+  control.sealed_bytes.store(sealed + block_total_bytes(batch.payload_bytes), std::memory_order_relaxed);
+  if (!is_checkpoint(batch.first_seq, batch.record_count, options_.checkpoint_interval)) return false;
+  // Pairs with the agent's release.
+  if (!control.wanted.load(std::memory_order_acquire)) return false;
+  control.wanted.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 int Sequencer::do_work(const Now& now) {

@@ -26,6 +26,7 @@
 #include "journal/batch.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/batch_pool.hpp"
+#include "runtime/agents/snapshot_control.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
 namespace lockstep {
@@ -47,6 +48,8 @@ class Sequencer final : public Agent {
   struct Options {
     std::uint32_t seal_depth = 2;  ///< sealed batches that may await their commit before records are held back to fill
     std::uint64_t schema_id = 0;   ///< of the application; part of every batch
+    SnapshotControl* snapshots = nullptr;      ///< who asks for snapshots; null: nobody
+    std::uint64_t checkpoint_interval = 1024;  ///< of the history: snapshots are taken at checkpoints only
   };
 
   /// Goes on behind `end`; the pool's cursors must stand at end.index.
@@ -79,6 +82,7 @@ class Sequencer final : public Agent {
  private:
   [[nodiscard]] bool open_batch();
   void seal();
+  [[nodiscard]] bool takes_snapshot(const BatchHeader& batch);
   int merge_inbound();
   [[nodiscard]] bool take_frame(ByteRing& ring);
   int stamp_tick(const Now& now);

@@ -59,6 +59,27 @@ Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType
   return &actor;
 }
 
+Result<void> Shard::restore_own(std::uint32_t index, std::uint64_t image_bytes, const ShardMemory::Fill& fill) {
+  if (auto replaced = memory_->replace_image(index, image_bytes, fill); !replaced) return replaced;
+  if (index == session_arena) sessions_.emplace(memory_->arena(session_arena), barrier_);
+  return {};
+}
+
+Result<Actor*> Shard::restore_actor(const Address& address, const ActorType& type, std::uint64_t image_bytes,
+                                    const ShardMemory::Fill& fill) {
+  const auto index = memory_->restore_arena(type.arena_bytes, image_bytes, fill);
+  if (!index) return std::unexpected(index.error());
+  Arena& arena = memory_->arena(*index);
+  auto* const header = reinterpret_cast<ActorHeader*>(arena.at(Arena::first_block));
+  if (image_bytes < sizeof(ArenaHeader) + sizeof(ActorHeader) + type.root_bytes || header->self != address ||
+      find(address, address_hash(address)) != nullptr)
+    return fail(ErrorCode::corrupt, "an image of a snapshot is not that of its actor");
+  if (2 * (actors_.size() + 1) > directory_.size()) grow();
+  Actor& actor = actors_.emplace_back(Actor{address, &type, &arena, header, reinterpret_cast<std::byte*>(header + 1)});
+  insert({address_hash(address), &actor});
+  return &actor;
+}
+
 void Shard::undo_create(std::uint64_t hash) {
   const std::size_t mask = directory_.size() - 1;
   std::size_t at = hash >> 32U & mask;

@@ -67,6 +67,16 @@ class Shard {
 
   [[nodiscard]] SessionTable& sessions() { return *sessions_; }
 
+  /// How many of its arenas, the first ones, are the shard's own; the others are those of its actors, in the order in
+  /// which they were created.
+  static constexpr std::uint32_t own_arenas = 2;
+  [[nodiscard]] ShardMemory& memory() { return *memory_; }
+  /// Of a new shard: own arena `index` goes on from an image. After an Error the shard is of no use, here and below.
+  [[nodiscard]] Result<void> restore_own(std::uint32_t index, std::uint64_t image_bytes, const ShardMemory::Fill& fill);
+  /// An actor that goes on from an image, created behind those there are.
+  [[nodiscard]] Result<Actor*> restore_actor(const Address& address, const ActorType& type, std::uint64_t image_bytes,
+                                             const ShardMemory::Fill& fill);
+
   /// Digest of all that the shard holds. Between steps only.
   [[nodiscard]] Digest state_digest() { return memory_->digest(); }
 

@@ -109,16 +109,39 @@ Result<std::uint32_t> ShardMemory::create_arena(std::uint64_t capacity_bytes) {
   return arena_count_ - 1;
 }
 
-Result<std::uint32_t> ShardMemory::restore_arena(std::uint64_t capacity_bytes, std::span<const std::byte> image) {
+Result<void> ShardMemory::fill_image(std::byte* at, std::uint64_t capacity_bytes, std::uint64_t image_bytes,
+                                     const Fill& fill) const {
+  const auto refuse = [&] {
+    return fail(ErrorCode::corrupt, fmt::format("an image of a snapshot, of {} bytes, is not that of an arena of {} "
+                                                "bytes",
+                                                image_bytes, capacity_bytes));
+  };
+  if (image_bytes > capacity_bytes) return refuse();
+  const std::span<std::byte> image(at, image_bytes);
+  auto filled = fill(image);
+  if (filled && !Arena::is_image(image, capacity_bytes)) filled = refuse();
+  if (!filled) std::ranges::fill(image, std::byte{0});
+  return filled;
+}
+
+Result<std::uint32_t> ShardMemory::restore_arena(std::uint64_t capacity_bytes, std::uint64_t image_bytes,
+                                                 const Fill& fill) {
   if (auto room = check_room(capacity_bytes); !room) return std::unexpected(room.error());
-  if (!Arena::is_image(image, capacity_bytes)) {
-    return fail(ErrorCode::corrupt,
-                fmt::format("image {} of a snapshot, of {} bytes, is not that of an arena of {} bytes", arena_count_,
-                            image.size(), capacity_bytes));
-  }
-  std::memcpy(images_.data() + image_bytes_used_, image.data(), image.size());
+  if (auto filled = fill_image(images_.data() + image_bytes_used_, capacity_bytes, image_bytes, fill); !filled)
+    return std::unexpected(filled.error());
   static_cast<void>(make_slot(capacity_bytes));
   return arena_count_ - 1;
+}
+
+Result<void> ShardMemory::replace_image(std::uint32_t index, std::uint64_t image_bytes, const Fill& fill) {
+  Slot& slot = slots_[index];
+  std::byte* const base = slot.arena.at(Link{});
+  const std::uint64_t capacity_bytes = slot.arena.capacity_bytes();
+  std::ranges::fill(std::span(base, slot.arena.image().size()), std::byte{0});
+  if (auto filled = fill_image(base, capacity_bytes, image_bytes, fill); !filled) return filled;
+  const PageMarks marks{slot.page_marks.data(), &arena_marks_[index / 64], std::uint64_t{1} << (index % 64)};
+  new (&slot.arena) Arena(base, capacity_bytes, barrier_, marks);
+  return {};
 }
 
 void ShardMemory::undo_create() {

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -37,8 +38,15 @@ class ShardMemory {
 
   /// An empty arena of this capacity (as Arena wants it); its index is the number of those before it.
   [[nodiscard]] Result<std::uint32_t> create_arena(std::uint64_t capacity_bytes);
-  /// An arena that goes on from `image`: refused when that is no image of this capacity.
-  [[nodiscard]] Result<std::uint32_t> restore_arena(std::uint64_t capacity_bytes, std::span<const std::byte> image);
+  /// Puts the bytes of an image where it belongs.
+  using Fill = std::function<Result<void>(std::span<std::byte> image)>;
+  /// An arena that goes on from an image of `image_bytes`: refused when `fill` fails or what it put there is no image
+  /// of this capacity.
+  [[nodiscard]] Result<std::uint32_t> restore_arena(std::uint64_t capacity_bytes, std::uint64_t image_bytes,
+                                                    const Fill& fill);
+  /// As restore_arena, into an arena that there is. What is derived from the old image is to be made anew; after an
+  /// Error the memory is of no use.
+  [[nodiscard]] Result<void> replace_image(std::uint32_t index, std::uint64_t image_bytes, const Fill& fill);
   /// Takes back the last create_arena(), without a trace: after the step in which it was created was undone.
   void undo_create();
 
@@ -64,6 +72,8 @@ class ShardMemory {
 
   ShardMemory(Region images, Region tables, const Layout& layout, WriteBarrier& barrier);
 
+  [[nodiscard]] Result<void> fill_image(std::byte* at, std::uint64_t capacity_bytes, std::uint64_t image_bytes,
+                                        const Fill& fill) const;
   [[nodiscard]] Slot& make_slot(std::uint64_t capacity_bytes);
   [[nodiscard]] Result<void> check_room(std::uint64_t capacity_bytes) const;
   static void prefetch(const Slot& slot);

@@ -186,6 +186,13 @@ TEST_CASE("a difference is found down to the actor and the page") {
   CHECK(one.memory->page_tree(77).first_difference(other.memory->page_tree(77)) == 50);
 }
 
+ShardMemory::Fill copy_of(std::span<const std::byte> image) {
+  return [image](std::span<std::byte> into) -> lockstep::Result<void> {
+    std::ranges::copy(image, into.begin());
+    return {};
+  };
+}
+
 TEST_CASE("restored images give the digest of those they were copied from") {
   Bench bench;
   std::mt19937_64 random(9);
@@ -194,7 +201,8 @@ TEST_CASE("restored images give the digest of those they were copied from") {
   Bench restored;
   for (std::uint32_t index = 0; index < bench.memory->arena_count(); ++index) {
     Arena& arena = bench.memory->arena(index);
-    REQUIRE(restored.memory->restore_arena(arena.capacity_bytes(), arena.image()) == index);
+    REQUIRE(restored.memory->restore_arena(arena.capacity_bytes(), arena.image().size(), copy_of(arena.image())) ==
+            index);
   }
   CHECK(restored.memory->digest() == bench.memory->digest());
   for (int step = 0; step < 100; ++step) {
@@ -210,10 +218,55 @@ TEST_CASE("an image that is none, or of another capacity, is refused") {
   Bench bench;
   const Arena& arena = bench.create();
   std::vector<std::byte> image(arena.image().begin(), arena.image().end());
-  CHECK(bench.memory->restore_arena(2 * arena_bytes, image).error().code == lockstep::ErrorCode::corrupt);
+  CHECK(bench.memory->restore_arena(2 * arena_bytes, image.size(), copy_of(image)).error().code ==
+        lockstep::ErrorCode::corrupt);
   image.pop_back();
-  CHECK(bench.memory->restore_arena(arena_bytes, image).error().code == lockstep::ErrorCode::corrupt);
+  CHECK(bench.memory->restore_arena(arena_bytes, image.size(), copy_of(image)).error().code ==
+        lockstep::ErrorCode::corrupt);
   CHECK(bench.memory->arena_count() == 1);
+}
+
+TEST_CASE("an arena whose image is replaced is that of the image") {
+  Bench bench;
+  Arena& arena = bench.create();
+  static_cast<void>(arena.allocate(5000));
+  bench.barrier.commit();
+  Bench other;
+  static_cast<void>(other.create().allocate(64));
+  other.barrier.commit();
+  static_cast<void>(other.memory->digest());
+  REQUIRE(other.memory->replace_image(0, arena.image().size(), copy_of(arena.image())));
+  CHECK(other.memory->digest() == bench.memory->digest());
+}
+
+/// Remembers what it is told of.
+struct Seen final : lockstep::PageObserver {
+  void before_change(const std::byte* image, const std::byte* page) override {
+    pages.push_back(static_cast<std::uint64_t>(page - image) / page_bytes);
+  }
+  std::vector<std::uint64_t> pages;
+};
+
+TEST_CASE("an observer is told of a page once, before it changes, and again when marks were cleared") {
+  Bench bench;
+  Arena& arena = bench.create();
+  const lockstep::Link link = arena.allocate(3 * page_bytes);
+  bench.barrier.commit();
+  static_cast<void>(bench.memory->digest());
+  Seen seen;
+  bench.barrier.set_observer(&seen);
+  store(arena, link, page_bytes, 7);
+  store(arena, link, page_bytes + 8, 7);
+  bench.barrier.commit();
+  store(arena, link, page_bytes, 8);
+  bench.barrier.undo();
+  CHECK(seen.pages == std::vector<std::uint64_t>{1});
+  static_cast<void>(bench.memory->digest());
+  store(arena, link, page_bytes, 9);
+  bench.barrier.commit();
+  bench.barrier.set_observer(nullptr);
+  store(arena, link, 2 * page_bytes, 9);
+  CHECK(seen.pages == std::vector<std::uint64_t>{1, 1});
 }
 
 TEST_CASE("arenas beyond what the shard has room for are refused with the remedy") {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.hpp"
+#include "journal/posix_disk.hpp"
+#include "journal/skips.hpp"
+#include "runtime/node_parts.hpp"
+#include "runtime/recorded_roots.hpp"
+
+namespace lockstep {
+namespace {
+
+Genesis new_genesis(const Application& application, const GenesisOptions& options) {
+  Genesis genesis;
+  genesis.application = application.digest();
+  genesis.shards = options.shards;
+  genesis.max_rounds = options.max_rounds;
+  genesis.checkpoint_interval = options.checkpoint_interval;
+  genesis.cluster_seed = options.seed;
+  if (options.seed == 0) {
+    std::random_device device;  // once, before the first record; from there on it is history
+    genesis.cluster_seed = std::uint64_t{device()} << 32 | device();
+  }
+  return genesis;
+}
+
+}  // namespace
+
+/// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
+Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
+  Disk& disk = reactors[0]->disk();
+  if (auto removed = remove_half_made_snapshots(disk, config.data); !removed) return removed;
+  auto start = find_history_start(disk, config.data, StartFrom::newest_snapshot);
+  if (!start) return std::unexpected(start.error());
+  genesis = start->genesis.value_or(new_genesis(application, config.genesis));
+  if (genesis.application != application.digest())
+    return fail(ErrorCode::incompatible,
+                fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
+                            "serve it with the program that wrote it",
+                            config.data, genesis.application, application.digest()));
+  if (const auto valid = validate(genesis); !valid) return valid;
+  auto options = execution_options(end);
+  if (!options) return std::unexpected(options.error());
+  auto made = start->execution(application, genesis, std::move(*options));
+  if (!made) return std::unexpected(made.error());
+  execution = std::move(*made);
+  auto log_opened = HashLog::open(disk, config.data, identity.cluster_id, identity.replica_id, end.index);
+  if (!log_opened) return std::unexpected(log_opened.error());
+  hash_log = std::make_unique<HashLog>(std::move(*log_opened));
+  checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
+  auto run = run_from(*start);
+  if (!run) return std::unexpected(run.error());
+  history = *run;
+  if (halted_before) return {};
+  breadcrumbs->forget();
+  make_snapshots(start->position.index);
+  return {};
+}
+
+Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start) {
+  Disk& disk = reactors[0]->disk();
+  auto content = read_hash_log(disk, config.data);
+  if (!content) return std::unexpected(content.error());
+  RecordedRoots roots(std::move(*content));
+  if (start.snapshot) {
+    const Checkpoint restored = checkpoint_of(start.snapshot->header());
+    if (auto equal = roots.begin_at(restored); !equal) return std::unexpected(equal.error());
+    checkpoints->remember(restored);
+    if (auto added = hash_log->append(hash_entry(restored, HashKind::resumed)); !added)
+      return std::unexpected(added.error());
+  }
+  auto reader = JournalReader::open(disk, config.data, start.position.index + 1);
+  if (!reader) return std::unexpected(reader.error());
+  HistoryRunOptions options;
+  options.own_threads = layout.own_threads;
+  options.from = start.position;
+  options.perimeters = config.perimeters;
+  options.stop_before_seq = halted_before ? halted_before->seq : 0;
+  options.on_checkpoint = [&](const Checkpoint& checkpoint) -> Result<void> {
+    if (auto equal = roots.compare(checkpoint); !equal) return equal;
+    checkpoints->remember(checkpoint);
+    return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
+  };
+  auto run = run_history(*reader, *execution, clock, options);
+  if (run && run->end.index != 0 && !halted_before)
+    if (auto equal = roots.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
+  return run;
+}
+
+void Node::Parts::make_snapshots(std::uint64_t newest_index) {
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  SnapshotAgent::Options options;
+  options.directory = config.data;
+  options.cluster_id = identity.cluster_id;
+  options.genesis = encode(genesis);
+  options.shards = genesis.shards;
+  options.every_bytes = config.snapshot_every_bytes;
+  options.journaled_bytes = history.journal_bytes;
+  options.newest_index = newest_index;
+  options.keep = config.snapshots_kept;
+  options.retention = {config.journal_kept_bytes, static_cast<std::int64_t>(config.journal_kept_hours) * hour_ns};
+  // A thread of its own blocks in the kernel while others work; the one thread has one disk.
+  if (layout.own_threads) snapshot_disk = std::make_unique<PosixDisk>();
+  Disk& disk = layout.own_threads ? *snapshot_disk : reactors[0]->disk();
+  snapshots = std::make_unique<SnapshotAgent>(disk, *execution, *checkpoints, std::move(options));
+}
+
+/// Looks at what the last process died of, and at what an operator wants passed over.
+Result<Execution::Options> Node::Parts::execution_options(const HistoryPosition& end) {
+  Disk& disk = reactors[0]->disk();
+  auto opened = Breadcrumbs::open(disk, config.data);
+  if (!opened) return std::unexpected(opened.error());
+  breadcrumbs.emplace(std::move(*opened));
+  auto skips = read_skips(disk, config.data);
+  if (!skips) return std::unexpected(skips.error());
+
+  const auto poison = breadcrumbs->poison();
+  if (poison && poison->seq <= end.seq && !std::ranges::binary_search(*skips, poison->seq)) {
+    halted_before = poison;
+    log(LogLevel::error, "node",
+        "{}: this program has died {} times executing seq {}: halting before the batch that holds it. Queries are "
+        "answered on the state before it, requests are refused. Serve the directory with a mended program, or stop "
+        "this one and pass over the message: lockstep skip {} --data {}",
+        config.data, poison->count, poison->seq, poison->seq, config.data);
+  }
+  if (config.handler_timeout_ms != 0)
+    watchdog = std::make_unique<Watchdog>(std::span(breadcrumbs->slots(), layout.executors), config.handler_timeout_ms);
+  return Execution::Options{.executors = layout.executors,
+                            .perimeters = config.perimeters,
+                            .slabs = config.batch_slabs,
+                            .max_batch_bytes = config.max_batch_bytes,
+                            .skips = std::move(*skips),
+                            .breadcrumbs = breadcrumbs->slots(),
+                            .sweep = {.quota_bytes = config.snapshot_quota_bytes / layout.executors}};
+}
+
+}  // namespace lockstep

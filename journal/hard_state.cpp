@@ -19,15 +19,27 @@ Digest checksum_of(HardState state) {
   return xxh3_128(std::as_bytes(std::span(&state, 1)).subspan(sizeof(Digest)));
 }
 
+Result<void> write_copy(Disk& disk, FileId file, HardState state, std::uint16_t copy, AlignedBuffer& sector) {
+  state.copy = copy;
+  std::memcpy(sector.data(), &state, sizeof state);
+  if (auto result = disk.write(file, copy_offsets[copy], sector.span()); !result) return result;
+  return disk.sync(file);
+}
+
 Result<void> write_copies(Disk& disk, FileId file, const HardState& state, AlignedBuffer& sector) {
-  for (std::uint16_t copy = 0; copy < 2; ++copy) {
-    HardState written = state;
-    written.copy = copy;
-    std::memcpy(sector.data(), &written, sizeof written);
-    if (auto result = disk.write(file, copy_offsets[copy], sector.span()); !result) return result;
-    if (auto result = disk.sync(file); !result) return result;
-  }
+  for (std::uint16_t copy = 0; copy < 2; ++copy)
+    if (auto result = write_copy(disk, file, state, copy, sector); !result) return result;
   return {};
+}
+
+/// The copy that does not hold `value`, after a store that was cut short or damage; nothing when both do.
+std::optional<std::uint16_t> find_lagging_copy(Disk& disk, FileId file, HardState value, AlignedBuffer& sector) {
+  for (std::uint16_t copy = 0; copy < 2; ++copy) {
+    value.copy = copy;
+    const auto got = disk.read(file, copy_offsets[copy], sector.span());
+    if (!got || *got != sizeof value || std::memcmp(sector.data(), &value, sizeof value) != 0) return copy;
+  }
+  return std::nullopt;
 }
 
 bool is_newer(const HardState& state) {
@@ -87,7 +99,8 @@ HardStateFile::HardStateFile(HardStateFile&& other) noexcept
     : disk_(other.disk_),
       file_(std::exchange(other.file_, FileId::none)),
       sector_(std::move(other.sector_)),
-      value_(other.value_) {}
+      value_(other.value_),
+      lagging_copy_(other.lagging_copy_) {}
 
 HardStateFile::~HardStateFile() {
   if (file_ != FileId::none) disk_->close(file_);
@@ -119,10 +132,15 @@ Result<HardStateFile> HardStateFile::open(Disk& disk, const std::string& directo
   auto value = read_hard_state(disk, *file, path);
   if (!value) return std::unexpected(value.error());
   opened.value_ = *value;
+  opened.lagging_copy_ = find_lagging_copy(disk, *file, *value, opened.sector_);
   return opened;
 }
 
 Result<void> HardStateFile::store(HardState next) {
+  // The copy that lags comes first: the other may be the only good one, and must not fall two stores behind.
+  if (lagging_copy_)
+    if (auto caught_up = write_copy(*disk_, file_, value_, *lagging_copy_, sector_); !caught_up) return caught_up;
+  lagging_copy_.reset();
   next.sequence = value_.sequence + 1;
   next.parent = value_.checksum;
   next.copy = 0;

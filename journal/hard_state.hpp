@@ -20,6 +20,7 @@
 ///
 /// The file is also one of the two locks of a data directory. One thread at a time.
 
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -103,7 +104,8 @@ class HardStateFile {
 
   [[nodiscard]] const HardState& value() const { return value_; }
   /// Stores `next` with the sequence, parent and checksum that follow; durable in both copies when it returns. After an
-  /// Error nothing may be decided on the new values, and the file is not written again.
+  /// Error nothing may be decided on the new values, and the file is not written again. What a crash left of a store
+  /// before, or damage, is made good first.
   [[nodiscard]] Result<void> store(HardState next);
   [[nodiscard]] FileId file() const { return file_; }
 
@@ -114,6 +116,7 @@ class HardStateFile {
   FileId file_;
   AlignedBuffer sector_;
   HardState value_;
+  std::optional<std::uint16_t> lagging_copy_;  ///< found at open: it does not hold value_
 };
 
 inline constexpr const char* hard_state_name = "hardstate";

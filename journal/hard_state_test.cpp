@@ -88,6 +88,51 @@ TEST_CASE("a power cut at any step of a store, and one lost or rotten copy, neve
   CHECK(states == 500);
 }
 
+TEST_CASE("T42: any number of stores cut short, one after the other, leaves a hard state that opens") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    MemoryDisk disk = new_disk();
+    std::uint64_t stored = 1;
+    for (int crash = 0; crash < 12; ++crash) {
+      {
+        auto file = HardStateFile::open(disk, "data");
+        REQUIRE_MESSAGE(file, "seed " << seed << ": " << file.error().message);
+        REQUIRE(file->value().term >= stored);
+        HardState next = file->value();
+        next.term = std::max(next.term, stored) + 1;
+        disk.fail_at(1 + random() % 7, MemoryDisk::Fault::power_cut, 0);
+        if (file->store(next)) stored = next.term;
+      }
+      disk = disk.after_power_cut(random());
+    }
+  }
+}
+
+TEST_CASE("T42: a damaged copy is written before the good one, so a crash then never leaves two bad ones") {
+  for (std::uint64_t damaged = 0; damaged < 2; ++damaged) {
+    for (std::uint64_t nth = 1; nth <= 7; ++nth) {
+      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        MemoryDisk disk = new_disk();
+        store_term(disk, 2);
+        disk.overwrite(path, damaged * hard_state_second_copy + 100, std::vector(1, std::byte{0x55}));
+        disk.fail_at(nth, MemoryDisk::Fault::power_cut, 0);
+        {
+          auto file = HardStateFile::open(disk, "data");
+          if (file) {
+            HardState next = file->value();
+            next.term = 3;
+            (void)file->store(next);
+          }
+        }
+        MemoryDisk after = disk.after_power_cut(seed);
+        const auto file = HardStateFile::open(after, "data");
+        REQUIRE_MESSAGE(file, file.error().message);
+        CHECK(file->value().term >= 2);
+      }
+    }
+  }
+}
+
 TEST_CASE("two bad copies, contradicting copies, a gap and a wrong size are refused as corrupt") {
   const auto refused = [](MemoryDisk& disk) {
     const auto file = HardStateFile::open(disk, "data");

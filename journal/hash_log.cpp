@@ -101,7 +101,12 @@ Result<void> HashLog::start(const HashLogHeader& wanted, std::uint64_t last_inde
   while (!entries->empty() && entries->back().index > last_index) entries->pop_back();
   entries_ = entries->size();
   last_index_ = entries->empty() ? 0 : entries->back().index;
-  return disk_->truncate(file_, offset_of(entries_));
+  const auto bytes = disk_->size(file_);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (*bytes == offset_of(entries_)) return {};
+  if (auto cut = disk_->truncate(file_, offset_of(entries_)); !cut) return cut;
+  // Before anything is appended: a crash could else bring back entries of a history that was cut.
+  return disk_->sync(file_);
 }
 
 Result<void> HashLog::append(HashEntry entry) {

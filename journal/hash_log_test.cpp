@@ -93,6 +93,34 @@ TEST_CASE("a tail torn by a power cut, and entries behind the recovered history,
   }
 }
 
+TEST_CASE("entries of a history that was cut do not come back behind those of the one that followed it") {
+  for (std::uint64_t seed = 1; seed < 100; ++seed) {
+    MemoryDisk disk = new_disk();
+    {
+      auto log = open_log(disk);
+      for (std::uint64_t n = 1; n <= 40; ++n) REQUIRE(log->append(entry_at(n)));
+      REQUIRE(log->sync());
+    }
+    const auto other_history = [](std::uint64_t n) {
+      HashEntry entry = entry_at(n);
+      entry.chain = {n, 77};
+      return entry;
+    };
+    {
+      auto log = open_log(disk, 20);
+      REQUIRE_MESSAGE(log, log.error().message);
+      for (std::uint64_t n = 21; n <= 30; ++n) REQUIRE(log->append(other_history(n)));
+    }
+    MemoryDisk after = disk.after_power_cut(seed);
+    auto log = open_log(after, 30);
+    REQUIRE_MESSAGE(log, log.error().message);
+    for (std::uint64_t n = 21; n <= 30; ++n) {
+      const auto appended = log->append(other_history(n));
+      REQUIRE_MESSAGE(appended, "seed " << seed << ": " << appended.error().message);
+    }
+  }
+}
+
 TEST_CASE("a log whose making was cut short is made again") {
   for (std::size_t bytes : {std::size_t{0}, std::size_t{50}, sizeof(HashLogHeader)}) {
     MemoryDisk disk = new_disk();

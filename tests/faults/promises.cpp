@@ -92,10 +92,11 @@ Result<std::uint64_t> read_all(MemoryDisk& disk, const Owed& owed) {
     if (!*batch) return last;
     if ((*batch)->header->index != ++last)
       return broken(fmt::format("a reader gives a wrong batch after {}", last - 1));
-    const bool equal = last <= owed.history.size() &&
-                       std::memcmp((*batch)->header, &owed.history[last - 1], sizeof(BatchHeader)) == 0 &&
-                       !batch_defect(**batch);
-    if (!equal) return broken(fmt::format("batch {} was read, and not so appended", last));
+    const std::uint64_t appended = owed.history.size();
+    const bool known = last <= appended
+                           ? std::memcmp((*batch)->header, &owed.history[last - 1], sizeof(BatchHeader)) == 0
+                           : last <= appended + owed.unknown_batches;
+    if (!known || batch_defect(**batch)) return broken(fmt::format("batch {} was read, and not so appended", last));
   }
 }
 
@@ -112,7 +113,7 @@ Result<std::string> check_restart(MemoryDisk& disk, const Owed& owed) {
   if (position.index < owed.acknowledged)
     return broken(
         fmt::format("{} batches were acknowledged, {} recovered, and nothing said", owed.acknowledged, position.index));
-  if (position.index > owed.history.size())
+  if (position.index > owed.history.size() + owed.unknown_batches)
     return broken(fmt::format("{} batches were appended, {} recovered", owed.history.size(), position.index));
   const auto read = read_all(disk, owed);
   if (!read) return std::unexpected(read.error());

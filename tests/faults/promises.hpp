@@ -18,12 +18,13 @@ namespace lockstep::faults {
 inline const std::string data_directory = "data";
 
 struct Owed {
-  std::vector<BatchHeader> history;  ///< all that was ever appended, in order
-  std::uint64_t acknowledged = 0;    ///< a restart has at least these
-  std::uint64_t first_index = 1;     ///< a restart begins at this batch or before it
-  bool may_refuse = false;           ///< what was done to the disk is no mere crash: a refusal is an answer too
-  bool accept_tail = false;          ///< the operator's word is given
-  bool thorough = true;              ///< append after the restart and restart once more; look closely at a refusal
+  std::vector<BatchHeader> history;   ///< all that was ever appended, in order
+  std::uint64_t acknowledged = 0;     ///< a restart has at least these
+  std::uint64_t first_index = 1;      ///< a restart begins at this batch or before it
+  std::uint64_t unknown_batches = 0;  ///< that may stand behind `history`, appended by other means
+  bool may_refuse = false;            ///< what was done to the disk is no mere crash: a refusal is an answer too
+  bool accept_tail = false;           ///< the operator's word is given
+  bool thorough = true;               ///< append after the restart and restart once more; look closely at a refusal
 };
 
 /// Starts on the disk as often as it takes. Returns the verdict's name: "clean", "torn", "ambiguous, accepted",

@@ -32,7 +32,9 @@ Result<HistoryRun> replay(const char* directory, std::uint32_t executors, bool o
   if (!reader) return std::unexpected(reader.error());
   Execution execution(actors, **genesis, {.executors = executors, .max_batch_bytes = 1U << 20, .observed = false});
   SystemClock clock;
-  return run_history(*reader, execution, clock, {.own_threads = own_threads, .on_checkpoint = {}, .on_progress = {}});
+  HistoryRunOptions options;
+  options.own_threads = own_threads;
+  return run_history(*reader, execution, clock, options);
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "control_generated.h"
 #include "journal/inspect.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/reader.hpp"
+#include "lockstep/message.hpp"
 #include "replay/commands.hpp"
 #include "replay/journal_range.hpp"
 #include "replay/message_decoder.hpp"
@@ -86,6 +88,19 @@ bool print_record(const RecordView& record, std::uint64_t batch, const MessageDe
                             {"max_rounds", genesis->max_rounds},
                             {"checkpoint_interval", genesis->checkpoint_interval}}
                  .dump();
+  } else if (header.kind == RecordKind::session_open) {  // its secret is nobody's business
+    type = "session_open";
+    good = verify<control::SessionOpen>(record.payload);
+    body = nlohmann::json{{"resumes", header.session != 0}}.dump();
+  } else if (header.kind == RecordKind::session_close) {
+    type = "session_close";
+    good = verify<control::SessionClose>(record.payload);
+    if (good) {
+      const auto& close = decode<control::SessionClose>(record.payload.data());
+      body = nlohmann::json{{"reason", control::EnumNameCloseReason(close.reason())},
+                            {"last_activity_ns", close.last_activity_ns()}}
+                 .dump();
+    }
   } else if (decoder != nullptr) {
     type = decoder->name(header.message_type);
     const auto decoded = decoder->json(header.message_type, record.payload);

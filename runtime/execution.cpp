@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace lockstep {
@@ -89,6 +90,17 @@ Result<void> Execution::restore(SnapshotReader& snapshot) {
   if (restored.root == snapshot.header().root && restored.effects == snapshot.header().effects) return {};
   return fail(ErrorCode::diverged, fmt::format("{}: restored, its state has root {} instead of {}", snapshot.path(),
                                                restored.root.hex(), snapshot.header().root.hex()));
+}
+
+std::map<std::uint64_t, std::int64_t> Execution::sessions() {
+  std::map<std::uint64_t, std::int64_t> all;
+  for (const auto& executor : executors_) {
+    executor->for_each_session([&](std::uint64_t number, std::int64_t last_activity_ns) {
+      std::int64_t& latest = all.try_emplace(number, last_activity_ns).first->second;
+      latest = std::max(latest, last_activity_ns);
+    });
+  }
+  return all;
 }
 
 Checkpoint Execution::end(const BatchHeader& last) {

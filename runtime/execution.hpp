@@ -8,6 +8,7 @@
 /// Built and taken apart by one thread; the agents belong to the threads that run them.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -73,6 +74,9 @@ class Execution {
 
   /// Throws away the replies that wait for `perimeter`: of a history that is run again nobody waits for them.
   void discard_replies(std::uint32_t perimeter);
+
+  /// The durable sessions there are, each with the stamp of its last record. Only while no executor works.
+  [[nodiscard]] std::map<std::uint64_t, std::int64_t> sessions();
 
   /// State and effects after the last batch, checkpoint or not. Only while no executor works.
   [[nodiscard]] Checkpoint end(const BatchHeader& last);

@@ -47,8 +47,11 @@ Result<void> Node::Parts::open() {
   sequencer = std::make_unique<Sequencer>(execution->pool(), history.end,
                                           Sequencer::Options{.seal_depth = config.seal_depth,
                                                              .schema_id = application.schema_id(),
+                                                             .session_expiry_ns = genesis.session_expiry_ns,
                                                              .snapshots = execution->snapshots(),
                                                              .checkpoint_interval = genesis.checkpoint_interval});
+  for (const auto& [session, last_activity_ns] : execution->sessions())
+    sequencer->add_session(session, last_activity_ns);
   if (halted_before) {
     untouched.emplace(std::move(*recovered));
   } else if (auto opened = open_journal(std::move(*recovered)); !opened) {
@@ -110,6 +113,9 @@ void Node::Parts::make_perimeter(std::uint32_t index) {
   options.max_connections = config.max_connections;
   options.max_output_bytes = config.output_limit_bytes;
   options.max_payload_bytes = config.max_frame_bytes;
+  options.codec.reply_window = genesis.reply_window;
+  options.codec.session_expiry_ms =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(genesis.session_expiry_ns / 1'000'000, UINT32_MAX));
   options.incarnation = identity.incarnation;
   options.index = static_cast<std::uint8_t>(index);
   options.schema_id = application.schema_id();

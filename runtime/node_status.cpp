@@ -24,6 +24,8 @@ std::vector<Sample> Node::Parts::samples() const {
   add(Kind::counter, "lockstep_sent_bytes_total", "To clients.", &M::sent_bytes_total);
   add(Kind::counter, "lockstep_requests_total", "Requests stamped.", &M::requests_total);
   add(Kind::counter, "lockstep_queries_total", "Queries let in.", &M::queries_total);
+  add(Kind::counter, "lockstep_session_records_total", "Sessions' beginnings, resumptions and ends stamped.",
+      &M::session_records_total);
   add(Kind::counter, "lockstep_answers_total", "Answers sent.", &M::answers_total);
   add(Kind::counter, "lockstep_answers_orphaned_total", "Answers whose client had gone.", &M::orphans_total);
   add(Kind::counter, "lockstep_holds_total", "Times a client was not read, as back-pressure.", &M::holds_total);

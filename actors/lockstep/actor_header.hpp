@@ -21,7 +21,7 @@ struct ActorHeader {
   Address self = {};
   std::int64_t last_now_ns = 0;   ///< now() of the last handler that was not undone
   std::uint64_t invocations = 0;  ///< handlers that were not undone; keys random()
-  std::uint64_t sends = 0;        ///< messages sent to actors; orders what one sender sends
+  std::uint64_t sends = 0;        ///< messages to actors, and replies; orders what one sender sends
   std::uint64_t timers_made = 0;  ///< the next timer's serial number
   Link timer_slots = {};          ///< array of TimerSlot
   std::uint32_t timer_capacity = 0;

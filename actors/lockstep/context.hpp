@@ -87,12 +87,15 @@ class Context {
   }
 
   /// Answers the client whose request this handler follows from, directly or through other actors. Goes nowhere when
-  /// the cause is a timer.
+  /// the cause is a timer. The first reply to a request is its answer, whichever actor it comes from; others go
+  /// nowhere.
   template <Message M, class... Args>
   void reply(const Args&... fields) {
     EffectHeader effect = invocation_.effect;
     effect.kind = EffectKind::reply;
+    effect.counter = header_.sends;
     stage_.add<M>(effect, fields...);
+    header_.sends += 1;  // the executor announced the header's write
   }
 
   /// Sends to an actor, which handles it in the next round of this batch. The sender's type must list M in its Sends.
@@ -102,7 +105,7 @@ class Context {
       if (!may_send(message_id<M>)) stage_.raise(TrapKind::undeclared_send);
       EffectHeader effect = invocation_.effect;
       effect.kind = EffectKind::send;
-      effect.target = to.address();
+      effect.set_target(to.address());
       effect.counter = header_.sends;
       stage_.add<M>(effect, fields...);
       header_.sends += 1;  // the executor announced the header's write

@@ -7,6 +7,14 @@
 ///
 /// An effect is an EffectHeader and its payload, zeros up to a multiple of 16; the same bytes are hashed into the
 /// history's effects and travel to the receiving executor. One thread; belongs to an executor.
+///
+///      0        4      5        6      8              12       16          24           32        40
+///     +--------+------+--------+------+--------------+--------+-----------+------------+---------+---------+
+///     | length | kind | detail | trap | message type | origin | cause seq | cause time | session | request |
+///     +--------+------+--------+------+--------------+--------+-----------+------------+---------+---------+
+///     | sender type | target type | sender key | target key | counter | payload, zeros to 16 ...
+///     +-------------+-------------+------------+------------+---------+
+///      48            52            56           64           72        80
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +25,7 @@
 #include <span>
 #include <type_traits>
 
+#include "base/assert.hpp"
 #include "base/digest.hpp"
 #include "lockstep/address.hpp"
 #include "lockstep/encode.hpp"
@@ -25,33 +34,55 @@
 namespace lockstep {
 
 enum class EffectKind : std::uint8_t {
-  nothing = 0,  ///< tells a client that its request has no reply; no part of the history
+  nothing = 0,  ///< tells a client that its request has no reply
   reply = 1,    ///< to the client whose request is the cause
   send = 2,     ///< to an actor
   trap = 3,     ///< the handler had no effect but this one
+  refusal = 4,  ///< tells a client that its request did not run, or cannot be answered again; detail says why
+  session = 5,  ///< tells a client's connection what became of its session; detail is the event
 };
 
 struct EffectHeader {
-  Digest previous = {};      ///< the shard's effects hash before this one; part of what is hashed
   std::uint32_t length = 0;  ///< payload bytes
   EffectKind kind = EffectKind::reply;
-  std::uint8_t zero = 0;
+  std::uint8_t detail = 0;
   TrapKind trap = TrapKind::none;
   std::uint32_t message_type = 0;
-  std::uint32_t zero2 = 0;
+  std::uint32_t origin = 0;        ///< the shard that the session's request came to: it answers the client
   std::uint64_t cause_seq = 0;     ///< seq of the record, or first seq of the batch for timers, that it all began with
   std::int64_t cause_time_ns = 0;  ///< stamp of that cause
-  Address sender = {};             ///< who emitted it
-  Address target = {};             ///< the receiving actor; nobody for a reply or a trap
   std::uint64_t session = 0;       ///< whose request is the cause; 0 is nobody's
   std::uint64_t request = 0;
-  std::uint64_t counter = 0;  ///< of a send: the sender's send counter
-  std::uint64_t zero3 = 0;
+  std::uint32_t sender_type = 0;  ///< who emitted it
+  std::uint32_t target_type = 0;  ///< the receiving actor; nobody for what goes to a client
+  std::uint64_t sender_key = 0;
+  std::uint64_t target_key = 0;
+  std::uint64_t counter = 0;  ///< of a send or a reply: the sender's send counter
+
+  [[nodiscard]] Address sender() const { return {sender_type, 0, sender_key}; }
+  [[nodiscard]] Address target() const { return {target_type, 0, target_key}; }
+  void set_sender(const Address& address) {
+    sender_type = address.type;
+    sender_key = address.key;
+  }
+  void set_target(const Address& address) {
+    target_type = address.type;
+    target_key = address.key;
+  }
 };
-static_assert(sizeof(EffectHeader) == 112 && alignof(EffectHeader) == 8);
-static_assert(offsetof(EffectHeader, length) == 16 && offsetof(EffectHeader, cause_seq) == 32);
-static_assert(offsetof(EffectHeader, sender) == 48 && offsetof(EffectHeader, session) == 80);
+static_assert(sizeof(EffectHeader) == 80 && alignof(EffectHeader) == 8);
+static_assert(offsetof(EffectHeader, origin) == 12 && offsetof(EffectHeader, cause_seq) == 16);
+static_assert(offsetof(EffectHeader, session) == 32 && offsetof(EffectHeader, sender_type) == 48);
+static_assert(offsetof(EffectHeader, sender_key) == 56 && offsetof(EffectHeader, counter) == 72);
 static_assert(std::has_unique_object_representations_v<EffectHeader>);
+
+/// The running hash over effects, with one more: XXH3-128 of its bytes, seeded with the low half of the hash so far,
+/// whose high half is added to the result's.
+[[nodiscard]] inline Digest chain_effect(const Digest& effects, std::span<const std::byte> effect) {
+  Digest chained = xxh3_128(effect, effects.low);
+  chained.high += effects.high;
+  return chained;
+}
 
 /// Bytes an effect takes in the stage and on its way.
 [[nodiscard]] constexpr std::size_t effect_bytes(std::size_t payload_bytes) {
@@ -104,11 +135,7 @@ class EffectStage {
     if (used_bytes_ + bytes > budget_.bytes) raise(TrapKind::shard_budget);
     header.length = static_cast<std::uint32_t>(payload.size());
     header.message_type = message_id<M>;
-    std::byte* const to = block_.get() + used_bytes_;
-    std::memcpy(to, &header, sizeof header);
-    std::memcpy(to + sizeof header, payload.data(), payload.size());
-    std::memset(to + sizeof header + payload.size(), 0, bytes - sizeof header - payload.size());
-    used_bytes_ += static_cast<std::uint32_t>(bytes);
+    append(header, payload, bytes);
   }
 
   /// The bytes of an `M`, valid until the next effect: for a timer, which keeps them in the actor's arena.
@@ -133,6 +160,14 @@ class EffectStage {
     throw TrapError{raised_};
   }
 
+  /// Adds an effect that no handler made: what the executor itself says. It counts against no limit but the block.
+  void add_bytes(EffectHeader header, std::span<const std::byte> payload) {
+    const std::size_t bytes = lockstep::effect_bytes(payload.size());
+    LOCKSTEP_ASSERT(bytes <= limits_.handler_effect_bytes - used_bytes_, "an effect outgrew the stage");
+    header.length = static_cast<std::uint32_t>(payload.size());
+    append(header, payload, bytes);
+  }
+
   /// All that was staged makes way for one effect of kind `trap`.
   void replace_by_trap(EffectHeader header, TrapKind kind) {
     header.kind = EffectKind::trap;
@@ -144,7 +179,7 @@ class EffectStage {
   }
 
   [[nodiscard]] TrapKind raised() const { return raised_; }
-  [[nodiscard]] std::span<std::byte> staged() { return {block_.get(), used_bytes_}; }
+  [[nodiscard]] std::span<const std::byte> staged() const { return {block_.get(), used_bytes_}; }
   [[nodiscard]] std::span<const StagedTimer> timers() const { return {timers_.get(), timer_count_}; }
   [[nodiscard]] std::uint32_t effect_count() const { return effects_; }
 
@@ -152,6 +187,14 @@ class EffectStage {
   struct Deallocate {
     void operator()(std::byte* block) const { ::operator delete(block, std::align_val_t{64}); }
   };
+
+  void append(const EffectHeader& header, std::span<const std::byte> payload, std::size_t bytes) {
+    std::byte* const to = block_.get() + used_bytes_;
+    std::memcpy(to, &header, sizeof header);
+    if (!payload.empty()) std::memcpy(to + sizeof header, payload.data(), payload.size());
+    std::memset(to + sizeof header + payload.size(), 0, bytes - sizeof header - payload.size());
+    used_bytes_ += static_cast<std::uint32_t>(bytes);
+  }
 
   void count_one() {
     if (raised_ != TrapKind::none) raise(raised_);

@@ -152,6 +152,16 @@ std::span<const std::byte> ActorHost::drop(const EffectHeader& mail, std::uint32
   return stage_.staged();
 }
 
+EffectStage& ActorHost::begin_own_effects() {
+  stage_.begin({});
+  return stage_;
+}
+
+std::span<const std::byte> ActorHost::end_own_effects(std::uint32_t shard) {
+  hash_effects(*shards_[shard], stage_.staged());
+  return stage_.staged();
+}
+
 std::optional<Delivery> ActorHost::take_timer(const TimerIndex::Entry& entry) {
   const std::uint64_t hash = address_hash(entry.actor);
   Actor* const actor = shards_[shard_of(hash, genesis_.shards)]->find(entry.actor, hash);
@@ -196,11 +206,14 @@ Result<void> ActorHost::restore_arena(std::uint32_t number, std::uint32_t actor_
 }
 
 EffectHeader ActorHost::header_of(const Delivery& delivery) const {
-  return {.cause_seq = delivery.cause_seq,
-          .cause_time_ns = delivery.stamp_ns,
-          .sender = delivery.target,
-          .session = delivery.session,
-          .request = delivery.request};
+  EffectHeader header;
+  header.origin = delivery.origin;
+  header.cause_seq = delivery.cause_seq;
+  header.cause_time_ns = delivery.stamp_ns;
+  header.session = delivery.session;
+  header.request = delivery.request;
+  header.set_sender(delivery.target);
+  return header;
 }
 
 void ActorHost::index_timers(const Actor& actor) {
@@ -216,12 +229,10 @@ bool ActorHost::has_timer(const TimerIndex::Entry& entry) {
   return actor != nullptr && ActorTimers(*actor->arena, *actor->header).find(entry.id).has_value();
 }
 
-void ActorHost::hash_effects(Shard& shard, std::span<std::byte> effects) const {
+void ActorHost::hash_effects(Shard& shard, std::span<const std::byte> effects) {
   while (!effects.empty()) {
-    auto& header = *reinterpret_cast<EffectHeader*>(effects.data());
-    const std::size_t bytes = effect_bytes(header.length);
-    header.previous = shard.effects;
-    shard.effects = xxh3_128(effects.first(bytes));
+    const std::size_t bytes = effect_bytes(reinterpret_cast<const EffectHeader*>(effects.data())->length);
+    shard.effects = chain_effect(shard.effects, effects.first(bytes));
     effects = effects.subspan(bytes);
   }
 }

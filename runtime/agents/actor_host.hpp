@@ -35,6 +35,7 @@ struct Delivery {
   Address sender = {};
   std::uint64_t session = 0;
   std::uint64_t request = 0;
+  std::uint32_t origin = 0;  ///< as in EffectHeader
 };
 
 class ActorHost {
@@ -56,6 +57,10 @@ class ActorHost {
   /// A message that comes to nothing, as an effect: mail beyond what a shard may carry.
   [[nodiscard]] std::span<const std::byte> drop(const EffectHeader& mail, std::uint32_t shard, TrapKind kind);
 
+  /// Effects that are the executor's own: adds to the stage between these two, then hashes them into `shard`'s.
+  [[nodiscard]] EffectStage& begin_own_effects();
+  [[nodiscard]] std::span<const std::byte> end_own_effects(std::uint32_t shard);
+
   /// What a timer of the index delivers: moves its message into `timer_payload`, and the timer is no more. Nothing when
   /// it was cancelled.
   [[nodiscard]] std::optional<Delivery> take_timer(const TimerIndex::Entry& entry);
@@ -73,6 +78,7 @@ class ActorHost {
 
   /// One of this host's shards.
   [[nodiscard]] Shard& shard(std::uint32_t number) { return *shards_[number]; }
+  [[nodiscard]] bool owns(std::uint32_t number) const { return shards_[number] != nullptr; }
   /// Numbers of this host's shards, ascending.
   [[nodiscard]] std::span<const std::uint32_t> owned() const { return owned_; }
   [[nodiscard]] std::uint64_t traps() const { return traps_; }
@@ -83,7 +89,7 @@ class ActorHost {
   [[nodiscard]] EffectHeader header_of(const Delivery& delivery) const;
   void index_timers(const Actor& actor);
   [[nodiscard]] bool has_timer(const TimerIndex::Entry& entry);
-  void hash_effects(Shard& shard, std::span<std::byte> effects) const;
+  static void hash_effects(Shard& shard, std::span<const std::byte> effects);
 
   const Application& application_;
   Genesis genesis_;

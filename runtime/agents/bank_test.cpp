@@ -61,7 +61,10 @@ class BankTest {
 
   template <class M, class... Args>
   void send(const Args&... args) {
-    history_.add({.target = bank.address(), .message_type = message_id<M>, .session = 1, .request = ++request_},
+    history_.add({.target = bank.address(),
+                  .message_type = message_id<M>,
+                  .session = session_number(0, 0, 1),
+                  .request = ++request_},
                  builder_.encode<M>(args...), now_ns);
     replica_.run(history_.seal(now_ns));
   }

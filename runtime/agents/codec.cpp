@@ -45,6 +45,16 @@ std::string_view refusal_text(wire::WireError error) {
       return "the node is about to stop";
     case wire::WireError::halted:
       return "the node has halted before a message that crashes it, and waits for its operator";
+    case wire::WireError::window:
+      return "the request acknowledges too little: its ack distance is not within the reply window";
+    case wire::WireError::stale:
+      return "the session has said that it is done with this number";
+    case wire::WireError::no_session:
+      return "there is no such session; it expired, or was closed";
+    case wire::WireError::answer_lost:
+      return "the request ran before, and its answer was too much to keep";
+    case wire::WireError::session_moved:
+      return "the session was resumed over another connection";
   }
   return "unknown error";
 }

@@ -5,6 +5,7 @@
 /// bytes for the Outbox; it knows nothing of sockets. Codecs are called per chunk of bytes and per answer, without a
 /// virtual call: a perimeter has one of each kind.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -29,6 +30,11 @@ struct Consumed {
 
 struct CodecLimits {
   std::uint32_t max_in_flight = 4096;  ///< unanswered requests of a connection, after which it is not read
+  std::uint32_t reply_window = 1024;   ///< of the history (genesis): durable sessions may ask back less far
+  std::uint32_t session_expiry_ms = 60'000;
+
+  /// Of a native connection: one window's worth, so that a client that keeps to it never acknowledges too little.
+  [[nodiscard]] std::uint32_t native_in_flight() const { return std::min(max_in_flight, reply_window); }
 };
 
 /// Counted by a perimeter's thread, read by any.
@@ -41,6 +47,7 @@ struct PerimeterMetrics {
   Counter sent_bytes_total;
   Counter requests_total;
   Counter queries_total;
+  Counter session_records_total;  ///< sessions' beginnings, resumptions and ends that were stamped
   Counter answers_total;
   Counter orphans_total;                         ///< answers whose connection had gone
   Counter holds_total;                           ///< times a connection was not read, for want of room or of answers

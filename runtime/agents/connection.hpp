@@ -36,11 +36,15 @@ enum class Hold : std::uint8_t {
 
 struct Connection {
   io::ConnectionId id = io::ConnectionId::none;  ///< none: the slot is free
-  std::uint64_t session = 0;
-  std::uint32_t in_flight = 0;  ///< requests and queries without an answer
+  std::uint64_t session = 0;                     ///< ephemeral: its number, and where answers to it are routed
+  std::uint64_t durable = 0;                     ///< native: the session it speaks for, once that is open
+  std::uint64_t secret = 0;                      ///< native: of that session
+  std::uint32_t capabilities = 0;                ///< native: that both sides have
+  std::uint32_t in_flight = 0;                   ///< requests, queries and session records without an answer
   CodecKind codec = CodecKind::native;
   Hold hold = Hold::none;
-  bool greeted = false;          ///< native: hello was answered
+  bool greeted = false;          ///< native: said hello
+  bool opening = false;          ///< native: its session is being opened or resumed
   bool sending = false;          ///< a send is in flight; `outgoing` may not change
   bool dirty = false;            ///< listed for the flush at the turn's end
   bool close_when_idle = false;  ///< said goodbye: close when nothing is in flight

@@ -10,17 +10,9 @@
 namespace lockstep {
 namespace {
 
-/// Effects delivered before the rings' other ends get to see them; all are at the end of a step.
-constexpr std::uint32_t publish_interval = 32;
-
 template <class Frame>
 const Frame& frame_at(std::span<const std::byte> bytes) {
   return *reinterpret_cast<const Frame*>(bytes.data());
-}
-
-Outcome outcome_of(EffectKind kind) {
-  if (kind == EffectKind::reply) return Outcome::reply;
-  return kind == EffectKind::trap ? Outcome::trapped : Outcome::no_reply;
 }
 
 }  // namespace
@@ -28,6 +20,7 @@ Outcome outcome_of(EffectKind kind) {
 Executor::Executor(const Options& options)
     : options_(options),
       host_(*options.application, options.genesis, options.index, options.executors, options.observed),
+      desk_(host_, options.genesis),
       meets_(options.executors > 1 && options.application->has_sends()) {
   const std::size_t longest = effect_bytes(options.genesis.message_bytes);
   for (const ByteRing* ring : options_.replies) {
@@ -97,6 +90,9 @@ bool Executor::advance() {
     case Phase::carry:
       carry();
       return true;
+    case Phase::settle:
+      settle();
+      return true;
     case Phase::checkpoint:
       return checkpoint();
   }
@@ -134,26 +130,52 @@ void Executor::run_timers() {
 
 bool Executor::run_records() {
   while (const std::optional<RecordView> record = records_.next()) {
-    const RecordHeader& header = *record->header;
-    if (header.kind == RecordKind::skip)
-      LOCKSTEP_ASSERT(is_skipped(header.key), "an order to skip was met that nobody had looked ahead for");
-    if (header.kind != RecordKind::message) continue;
-    const Address target{header.actor_type, 0, header.key};
-    const std::uint64_t hash = address_hash(target);
-    if (executor_of(shard_of(hash, options_.genesis.shards), options_.executors) != options_.index) continue;
-    deliver({.target = target,
-             .message_type = header.message_type,
-             .payload = record->payload,
-             .cause_seq = header.seq,
-             .stamp_ns = header.timestamp_ns,
-             .session = header.session,
-             .request = header.request},
-            hash);
-    if (outbox_.empty()) report_nothing(header.session, header.request);
+    switch (record->header->kind) {
+      case RecordKind::message:
+        run_request(*record);
+        break;
+      case RecordKind::session_open:
+      case RecordKind::session_close:
+        outbox_ = desk_.take_record(*record);
+        break;
+      case RecordKind::skip:
+        LOCKSTEP_ASSERT(is_skipped(record->header->key), "an order to skip was met that nobody had looked ahead for");
+        break;
+      case RecordKind::genesis:
+        break;
+    }
     if (!flush()) return false;
   }
   phase_ = Phase::close_round;
   return true;
+}
+
+void Executor::run_request(const RecordView& record) {
+  const RecordHeader& header = *record.header;
+  const Address target{header.actor_type, 0, header.key};
+  const std::uint64_t hash = address_hash(target);
+  const std::uint32_t shard = shard_of(hash, options_.genesis.shards);
+  if (executor_of(shard, options_.executors) != options_.index) return;
+  const bool durable = is_durable(header.session);
+  if (durable && !desk_.admit(header, shard)) {
+    outbox_ = desk_.told();
+    outbox_shard_ = shard;
+    return;
+  }
+  const Delivery delivery{.target = target,
+                          .message_type = header.message_type,
+                          .payload = record.payload,
+                          .cause_seq = header.seq,
+                          .stamp_ns = header.timestamp_ns,
+                          .session = header.session,
+                          .request = header.request,
+                          .origin = shard};
+  deliver(delivery, hash);
+  if (durable) {
+    outbox_ = desk_.settle(delivery, outbox_);
+  } else if (outbox_.empty()) {
+    report_nothing(header.session, header.request);
+  }
 }
 
 bool Executor::run_mail() {
@@ -195,7 +217,7 @@ bool Executor::meet() {
   sent_ = false;
   next_mail_ = 0;
   if (!any_sent) {
-    phase_ = Phase::checkpoint;
+    phase_ = Phase::settle;
     return true;
   }
   mail.sort();
@@ -229,6 +251,17 @@ void Executor::carry() {
     return;
   }
   outbox_ = host_.drop(*entries[next_carry_++].effect, number, TrapKind::shard_budget);
+  outbox_shard_ = number;
+}
+
+/// No mail is left anywhere, so what has not been answered never will be.
+void Executor::settle() {
+  outbox_ = desk_.next_unanswered();
+  if (outbox_.empty()) {
+    phase_ = Phase::checkpoint;
+  } else {
+    outbox_shard_ = frame_at<EffectHeader>(outbox_).origin;
+  }
 }
 
 bool Executor::checkpoint() {
@@ -257,12 +290,15 @@ void Executor::resume(const HistoryPosition& position) {
   executed_seq_ = position.seq;
   for (const std::uint32_t number : host_.owned())
     if (!host_.shard(number).carried().empty()) carried_.push_back(number);
+  desk_.resume();
   publish_due();
 }
 
 void Executor::publish_due() {
   if (options_.due == nullptr) return;
-  const std::int64_t due_ns = carried_.empty() ? host_.earliest_deadline_ns() : NextDue::mail_carried;
+  // Who waits for an answer that never comes is told so in a batch that carries no mail.
+  const bool at_once = !carried_.empty() || desk_.has_waiting();
+  const std::int64_t due_ns = at_once ? NextDue::mail_carried : host_.earliest_deadline_ns();
   // Pairs with the sequencer's acquire load, once it has seen this executor's cursor.
   options_.due->time_ns.store(due_ns, std::memory_order_release);
 }
@@ -281,10 +317,14 @@ int Executor::answer_queries() {
                               .payload = frame.subspan(sizeof(QueryFrame), query.length),
                               .cause_seq = executed_seq_,
                               .stamp_ns = executed_ns_,
-                              .session = query.session,
+                              .session = query.route,
                               .request = query.request},
                              address_hash(target));
-      if (outbox_.empty()) report_nothing(query.session, query.request);
+      if (outbox_.empty()) {
+        report_nothing(query.route, query.request);
+      } else {  // a query has one answer
+        outbox_ = outbox_.first(effect_bytes(frame_at<EffectHeader>(outbox_).length));
+      }
       ring->release();
       ++answered;
     }
@@ -303,18 +343,26 @@ void Executor::digest_shards(std::span<ShardDigests> shards) {
 
 void Executor::deliver_frame(std::span<const std::byte> frame, std::int64_t stamp_ns) {
   const auto& effect = frame_at<EffectHeader>(frame);
-  deliver({.target = effect.target,
+  if (effect.kind != EffectKind::send) {
+    outbox_ = desk_.take_mail(effect);
+    outbox_shard_ = effect.origin;
+    ++progress_;
+    return;
+  }
+  deliver({.target = effect.target(),
            .message_type = effect.message_type,
            .payload = effect_payload(effect),
            .cause_seq = effect.cause_seq,
            .stamp_ns = stamp_ns,
-           .sender = effect.sender,
+           .sender = effect.sender(),
            .session = effect.session,
-           .request = effect.request},
-          address_hash(effect.target));
+           .request = effect.request,
+           .origin = effect.origin},
+          address_hash(effect.target()));
 }
 
 void Executor::deliver(const Delivery& delivery, std::uint64_t hash) {
+  outbox_shard_ = shard_of(hash, options_.genesis.shards);
   if (is_skipped(delivery.cause_seq)) {
     outbox_ = host_.refuse(delivery, hash, TrapKind::skipped);
     ++progress_;
@@ -332,80 +380,9 @@ bool Executor::is_skipped(std::uint64_t seq) const {
 }
 
 /// A client waits for every request, so one that came to nothing says so.
-void Executor::report_nothing(std::uint64_t session, std::uint64_t request) {
-  nothing_ = {.kind = EffectKind::nothing, .session = session, .request = request};
+void Executor::report_nothing(std::uint64_t route, std::uint64_t request) {
+  nothing_ = {.kind = EffectKind::nothing, .session = route, .request = request};
   outbox_ = object_bytes(nothing_);
-}
-
-/// Delivers the last handler's effects; false when a ring is full, and then to be called again.
-bool Executor::flush() {
-  while (!outbox_.empty()) {
-    const auto& effect = frame_at<EffectHeader>(outbox_);
-    if (!put(effect)) return false;
-    ++progress_;
-    outbox_ = outbox_.subspan(effect_bytes(effect.length));
-    if (++unpublished_ == publish_interval) publish();
-  }
-  return true;
-}
-
-bool Executor::put(const EffectHeader& effect) {
-  return effect.kind == EffectKind::send ? put_mail(effect) : put_reply(effect);
-}
-
-bool Executor::put_reply(const EffectHeader& effect) {
-  if (effect.session == 0 || options_.replies.empty()) return true;
-  ByteRing& ring = *options_.replies[perimeter_of(effect.session) % options_.replies.size()];
-  const std::span<std::byte> room = ring.claim(sizeof(ReplyFrame) + effect.length);
-  if (room.empty()) return false;
-  const ReplyFrame frame{.session = effect.session,
-                         .request = effect.request,
-                         .message_type = effect.message_type,
-                         .length = effect.length,
-                         .outcome = outcome_of(effect.kind),
-                         .detail = static_cast<std::uint32_t>(effect.trap)};
-  std::memcpy(room.data(), &frame, sizeof frame);
-  std::memcpy(room.data() + sizeof frame, &effect + 1, effect.length);
-  return true;
-}
-
-bool Executor::put_mail(const EffectHeader& effect) {
-  const std::span frame(reinterpret_cast<const std::byte*>(&effect), effect_bytes(effect.length));
-  const std::uint32_t shard = shard_of(address_hash(effect.target), options_.genesis.shards);
-  const std::uint32_t owner = executor_of(shard, options_.executors);
-  sent_ = true;
-  if (owner == options_.index) {
-    mail_[round_ % 2].add(shard, frame);
-    return true;
-  }
-  const Peer& peer = peers_[owner < options_.index ? owner : owner - 1];
-  const std::span<std::byte> room = peer.outbound->claim(frame.size());
-  if (room.empty()) return false;
-  std::memcpy(room.data(), frame.data(), frame.size());
-  return true;
-}
-
-void Executor::publish() {
-  for (ByteRing* ring : options_.replies) ring->publish();
-  for (const Peer& peer : peers_) peer.outbound->publish();
-  unpublished_ = 0;
-}
-
-void Executor::take_inbound() {
-  for (Peer& peer : peers_) {
-    for (auto frame = peer.inbound->peek(); !frame.empty(); frame = peer.inbound->peek()) {
-      if (frame.size() == sizeof(RoundMarker)) {
-        peer.sent[peer.rounds_closed % 2] = frame_at<RoundMarker>(frame).sent != 0;
-        ++peer.rounds_closed;
-      } else {
-        const Address& target = frame_at<EffectHeader>(frame).target;
-        mail_[peer.rounds_closed % 2].add(shard_of(address_hash(target), options_.genesis.shards), frame);
-      }
-      peer.inbound->release();
-      ++progress_;
-    }
-    peer.inbound->flush();
-  }
 }
 
 }  // namespace lockstep

@@ -5,7 +5,8 @@
 /// as a state machine that never blocks: step() does what it can and is called again.
 ///
 ///     carried mail ─▶ due timers ─▶ records ─▶ close round ─▶ meet ─┬─▶ mail of the next round ─▶ close round …
-///                                     round 0                       └─▶ (carry what is left) ─▶ checkpoint ─▶ done
+///                                     round 0                       └─▶ carry what is left, or else settle what nobody
+///                                                                       answered ─▶ checkpoint ─▶ done
 ///
 /// To close a round it sends every other executor a marker that says whether it sent anything; to meet is to have all
 /// markers. All draw the same conclusion from the same flags, so none enters the next round, or batch, before the
@@ -31,6 +32,7 @@
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/mail.hpp"
 #include "runtime/agents/sequencer.hpp"
+#include "runtime/agents/session_desk.hpp"
 #include "runtime/agents/shard_sweep.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
@@ -81,6 +83,12 @@ class Executor {
   /// Between batches: writes the digests of this executor's shards into their places among all shards.
   void digest_shards(std::span<ShardDigests> shards);
 
+  /// Calls visit(number, last_activity_ns) for each session in each of this executor's shards. Between batches.
+  template <class Visit>
+  void for_each_session(Visit&& visit) {
+    for (const std::uint32_t number : host_.owned()) host_.shard(number).sessions().for_each(visit);
+  }
+
   [[nodiscard]] std::uint64_t handlers_run() const { return handlers_run_; }
   /// Grows whenever step() got on, be it by one effect: a step that returns false and left this as it was waits for
   /// another executor or for whoever empties a ring.
@@ -88,7 +96,18 @@ class Executor {
   [[nodiscard]] std::uint64_t traps() const { return host_.traps(); }
 
  private:
-  enum class Phase : std::uint8_t { idle, carried, timers, records, mail, close_round, meet, carry, checkpoint };
+  enum class Phase : std::uint8_t {
+    idle,
+    carried,
+    timers,
+    records,
+    mail,
+    close_round,
+    meet,
+    carry,
+    settle,
+    checkpoint
+  };
 
   /// What one peer has sent of its rounds.
   struct Peer {
@@ -104,10 +123,12 @@ class Executor {
   void run_carried();
   void run_timers();
   [[nodiscard]] bool run_records();
+  void run_request(const RecordView& record);
   [[nodiscard]] bool run_mail();
   [[nodiscard]] bool close_round();
   [[nodiscard]] bool meet();
   void carry();
+  void settle();
   [[nodiscard]] bool checkpoint();
   void finish();
   void publish_due();
@@ -115,16 +136,18 @@ class Executor {
   void deliver(const Delivery& delivery, std::uint64_t hash);
   [[nodiscard]] bool is_skipped(std::uint64_t seq) const;
   void deliver_frame(std::span<const std::byte> frame, std::int64_t stamp_ns);
-  void report_nothing(std::uint64_t session, std::uint64_t request);
+  void report_nothing(std::uint64_t route, std::uint64_t request);
   [[nodiscard]] bool flush();
   [[nodiscard]] bool put(const EffectHeader& effect);
-  [[nodiscard]] bool put_reply(const EffectHeader& effect);
+  [[nodiscard]] bool put_session_answer(const EffectHeader& effect);
+  [[nodiscard]] bool put_frame(const SessionDesk::Recipient& to, const EffectHeader& effect);
   [[nodiscard]] bool put_mail(const EffectHeader& effect);
   void publish();
   void take_inbound();
 
   Options options_;
   ActorHost host_;
+  SessionDesk desk_;
   bool meets_;
   std::vector<Peer> peers_;
 
@@ -150,6 +173,7 @@ class Executor {
 
   EffectHeader nothing_;
   std::span<const std::byte> outbox_;  // effects of the last handler that are not delivered yet
+  std::uint32_t outbox_shard_ = 0;     // where they were made
   std::uint32_t unpublished_ = 0;
   std::int64_t executed_ns_ = 0;
   std::uint64_t executed_seq_ = 0;

@@ -90,7 +90,9 @@ TEST_CASE("an executor allocates nothing while it runs a million messages") {
   MemoryHistory history(genesis, 0, 0);
   MessageBuilder builder(4096);
   for (std::uint64_t i = 0; i < batches * per_batch; ++i) {
-    history.add({.target = ref<Busy>(i % 100).address(), .message_type = message_id<Deposit>, .session = 1},
+    history.add({.target = ref<Busy>(i % 100).address(),
+                 .message_type = message_id<Deposit>,
+                 .session = session_number(0, 0, 1)},
                 builder.encode<Deposit>(i, 1), 0);
     if (i % per_batch == per_batch - 1) history.seal(0);
   }

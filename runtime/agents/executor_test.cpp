@@ -183,15 +183,24 @@ TEST_CASE("a message to an unknown actor type, or one it does not receive, traps
   const Digest empty = run.replica.end().root;
   MemoryHistory& history = load.history();
   MessageBuilder builder(1024);
-  history.add({.target = {name_id("nobody"), 0, 1}, .message_type = message_id<Do>, .session = 1, .request = 1},
+  history.add({.target = {name_id("nobody"), 0, 1},
+               .message_type = message_id<Do>,
+               .session = session_number(0, 0, 1),
+               .request = 1},
               builder.encode<Do>(0U, 0U, 0U, ""), 2000);
   run.run(history.seal(2000));
   CHECK(run.last_trap() == TrapKind::no_handler);
-  history.add({.target = ref<Worker>(1).address(), .message_type = message_id<Deposit>, .session = 1, .request = 2},
+  history.add({.target = ref<Worker>(1).address(),
+               .message_type = message_id<Deposit>,
+               .session = session_number(0, 0, 1),
+               .request = 2},
               builder.encode<Deposit>(0U, 0), 2000);
   run.run(history.seal(2000));
   CHECK(run.last_trap() == TrapKind::no_handler);
-  history.add({.target = ref<Worker>(1).address(), .message_type = message_id<Look>, .session = 1, .request = 3},
+  history.add({.target = ref<Worker>(1).address(),
+               .message_type = message_id<Look>,
+               .session = session_number(0, 0, 1),
+               .request = 3},
               builder.encode<Look>(0U), 2000);
   run.run(history.seal(2000));
   CHECK(run.last_trap() == TrapKind::no_handler);  // a query is not journaled
@@ -349,7 +358,7 @@ struct Asked {
   /// The frame is valid until the next question.
   const ReplyFrame& ask(std::uint64_t key, std::uint32_t message_type, std::span<const std::byte> payload) {
     while (!replies.peek().empty()) replies.release();
-    const QueryFrame query{.session = 5,
+    const QueryFrame query{.route = session_number(0, 0, 5),
                            .request = 9,
                            .key = key,
                            .actor_type = name_id("worker"),
@@ -384,7 +393,7 @@ TEST_CASE("queries are answered between batches, change nothing and create nobod
   const Checkpoint before = test.replica.end();
   CHECK(test.look(1).a() == 2);
   const ReplyFrame* reply = &test.ask(1, message_id<Look>, test.builder.encode<Look>(0U));
-  CHECK(reply->session == 5);
+  CHECK(reply->route == session_number(0, 0, 5));
   CHECK(reply->request == 9);
   reply = &test.ask(77, message_id<Look>, test.builder.encode<Look>(0U));
   CHECK(reply->outcome == Outcome::trapped);

@@ -77,6 +77,33 @@ Admission Intake::submit_to_ring(const RecordHeader& header, std::span<const std
   return valid ? Admission::accepted : Admission::verification_failed;
 }
 
+Admission Intake::submit_session(RecordKind kind, std::uint64_t session, std::uint64_t route,
+                                 std::span<const std::byte> payload, std::int64_t arrival_ns) {
+  if (routes_.halted) return Admission::halted;
+  RecordHeader header;
+  header.kind = kind;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.session = session;
+  header.request = route;
+  header.timestamp_ns = arrival_ns;
+  header.check = record_check(header, payload);
+  if (routes_.sequencer != nullptr) {
+    std::byte* const at = routes_.sequencer->claim(payload.size());
+    if (at == nullptr) return Admission::no_room;
+    copy(at, payload);
+    routes_.sequencer->commit(header, arrival_ns);
+    return Admission::accepted;
+  }
+  const std::span<std::byte> frame = routes_.records->claim(sizeof header + payload.size());
+  if (frame.empty()) {
+    routes_.records->publish();
+    return Admission::no_room;
+  }
+  std::memcpy(frame.data(), &header, sizeof header);
+  copy(frame.data() + sizeof header, payload);
+  return Admission::accepted;
+}
+
 Admission Intake::query(const InboundMessage& message) {
   const Handler* const handler = application_.find(message.actor_type, message.message_type);
   if (handler == nullptr || !handler->is_query()) return Admission::unknown_type;
@@ -93,7 +120,7 @@ Admission Intake::query(const InboundMessage& message) {
     return Admission::no_room;
   }
   QueryFrame header;
-  header.session = message.session;
+  header.route = message.session;
   header.request = message.request;
   header.key = message.key;
   header.actor_type = message.actor_type;

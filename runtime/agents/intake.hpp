@@ -62,11 +62,16 @@ class Intake {
 
   [[nodiscard]] Admission submit(const InboundMessage& message, std::int64_t arrival_ns);
   [[nodiscard]] Admission query(const InboundMessage& message);
+  /// A session's record: `kind` is session_open or session_close, `payload` what it carries. Accepted, no_room or
+  /// halted.
+  [[nodiscard]] Admission submit_session(RecordKind kind, std::uint64_t session, std::uint64_t route,
+                                         std::span<const std::byte> payload, std::int64_t arrival_ns);
 
   /// Makes what was let in visible to the other threads; once a loop turn.
   void flush();
 
   [[nodiscard]] std::size_t max_payload_bytes() const { return max_payload_bytes_; }
+  [[nodiscard]] bool is_halted() const { return routes_.halted; }
   [[nodiscard]] bool takes_queries() const { return !routes_.queries.empty(); }
 
  private:

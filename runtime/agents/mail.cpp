@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::size_t first_entries = 4096;
 
-/// No round has more mail than all shards may emit in a batch.
+/// No round has more mail than all shards may emit in a batch, and a trap, which is no longer, for each message of the
+/// round before.
 std::size_t most_bytes(const Genesis& genesis) {
-  return genesis.shards * genesis.shard_effect_bytes;
+  return 2 * genesis.shards * genesis.shard_effect_bytes;
 }
 
 }  // namespace
@@ -39,12 +40,13 @@ void Mailbox::add(std::uint32_t shard, std::span<const std::byte> frame) {
   LOCKSTEP_ASSERT(kept != nullptr, "the shards sent more in a round than their budgets allow");
   std::memcpy(kept, frame.data(), frame.size());
   const auto& effect = *reinterpret_cast<const EffectHeader*>(kept);
-  entries_.push_back({shard, effect.cause_seq, effect.sender, effect.counter, &effect});
+  entries_.push_back({shard, effect.cause_seq, effect.sender(), effect.counter, entries_.size(), &effect});
 }
 
 void Mailbox::sort() {
   std::ranges::sort(entries_, [](const Entry& a, const Entry& b) {
-    return std::tie(a.shard, a.cause_seq, a.sender, a.counter) < std::tie(b.shard, b.cause_seq, b.sender, b.counter);
+    return std::tie(a.shard, a.cause_seq, a.sender, a.counter, a.place) <
+           std::tie(b.shard, b.cause_seq, b.sender, b.counter, b.place);
   });
 }
 

@@ -3,8 +3,9 @@
 
 /// Mail: how messages from actor to actor travel between executors and wait for their round.
 ///
-/// A frame on a mail ring is an effect of kind `send` (EffectHeader and payload, lockstep/effects.hpp), or a
-/// RoundMarker that closes its sender's round. Every executor has one ring to every other; what it sends to
+/// A frame on a mail ring is an effect (EffectHeader and payload, lockstep/effects.hpp): a message to an actor, or a
+/// reply or trap on its way to the shard that its request came to; or it is a RoundMarker that closes its sender's
+/// round. Every executor has one ring to every other; what it sends to
 /// its own shards goes into its mailbox at once.
 ///
 /// A Mailbox holds the mail of one round until it is handled, sorted by (shard, cause, sender, send counter): the order
@@ -38,6 +39,10 @@ static_assert(sizeof(RoundMarker) == 16 && sizeof(RoundMarker) < sizeof(EffectHe
 [[nodiscard]] constexpr std::uint32_t shard_of(std::uint64_t hash, std::uint32_t shards) {
   return static_cast<std::uint32_t>(hash % shards);
 }
+/// The shard that an effect which travels by mail is for.
+[[nodiscard]] inline std::uint32_t receiving_shard(const EffectHeader& effect, std::uint32_t shards) {
+  return effect.kind == EffectKind::send ? shard_of(address_hash(effect.target()), shards) : effect.origin;
+}
 [[nodiscard]] constexpr std::uint32_t executor_of(std::uint32_t shard, std::uint32_t executors) {
   return shard % executors;
 }
@@ -63,6 +68,7 @@ class Mailbox {
     std::uint64_t cause_seq = 0;
     Address sender;
     std::uint64_t counter = 0;
+    std::size_t place = 0;  ///< among all that was added: parts what one sender made under one counter, as traps are
     const EffectHeader* effect = nullptr;  ///< the payload lies behind it, 16-aligned
   };
 

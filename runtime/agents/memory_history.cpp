@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "control_generated.h"
+
 namespace lockstep {
 
 MemoryHistory::AlignedBytes::AlignedBytes(std::span<const std::byte> from)
@@ -26,8 +28,26 @@ void MemoryHistory::add(const Message& message, std::span<const std::byte> paylo
           .message_type = message.message_type,
           .key = message.target.key,
           .session = message.session,
-          .request = message.request},
+          .request = message.request,
+          .ack_distance = message.ack_distance},
          payload, time_ns);
+}
+
+std::uint64_t MemoryHistory::add_session_open(std::uint64_t secret, std::uint64_t route, std::int64_t time_ns,
+                                              std::uint64_t resume) {
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.Finish(control::CreateSessionOpen(fbb, secret));
+  append({.kind = RecordKind::session_open, .session = resume, .request = route},
+         std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize())), time_ns);
+  return resume != 0 ? resume : seq_;
+}
+
+void MemoryHistory::add_session_close(std::uint64_t session, std::uint64_t route, std::int64_t time_ns) {
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.Finish(control::CreateSessionClose(
+      fbb, route != 0 ? control::CloseReason::goodbye : control::CloseReason::expired, time_ns));
+  append({.kind = RecordKind::session_close, .session = session, .request = route},
+         std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize())), time_ns);
 }
 
 void MemoryHistory::append(RecordHeader header, std::span<const std::byte> payload, std::int64_t time_ns) {

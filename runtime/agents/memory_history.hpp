@@ -27,9 +27,16 @@ class MemoryHistory {
     std::uint32_t message_type = 0;
     std::uint64_t session = 0;
     std::uint64_t request = 0;
+    std::uint32_t ack_distance = 0;
   };
   /// Adds a record to the open batch, stamped `time_ns` or, if later, the last stamp.
   void add(const Message& message, std::span<const std::byte> payload, std::int64_t time_ns);
+  /// Adds the records of a session's life; `route` is the connection that speaks.
+  /// Returns the number of a new session; `resume` is one to go on with instead, then returned.
+  std::uint64_t add_session_open(std::uint64_t secret, std::uint64_t route, std::int64_t time_ns,
+                                 std::uint64_t resume = 0);
+  /// As a goodbye over `route`; 0 says that it expired.
+  void add_session_close(std::uint64_t session, std::uint64_t route, std::int64_t time_ns);
   /// Seals the open batch; without records it is a tick at `time_ns`.
   BatchView seal(std::int64_t time_ns);
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "control_generated.h"
+
 namespace lockstep {
 namespace {
 
@@ -52,7 +54,8 @@ Consumed NativeCodec::consume(Connection& connection, std::span<const std::byte>
 bool NativeCodec::is_sound(const Connection& connection, const FrameHeader& header) const {
   switch (header.kind) {
     case FrameKind::hello:
-      return !connection.greeted && header.flags == 0 && header.ack_distance == 0 && header.request == 0;
+      return connection.durable == 0 && !connection.opening && header.flags == 0 && header.ack_distance == 0 &&
+             header.request == 0;
     case FrameKind::request:
       return connection.greeted && header.flags == 0 && header.request != 0 && header.ack_distance < header.request;
     case FrameKind::query:
@@ -75,43 +78,101 @@ std::uint32_t NativeCodec::max_length(FrameKind kind) const {
 
 Consumed::Then NativeCodec::take(Connection& connection, const FrameHeader& header, std::span<const std::byte> payload,
                                  std::int64_t arrival_ns) {
-  if (header.kind == FrameKind::hello) return take_hello(connection, payload);
-  if (header.kind == FrameKind::goodbye) return Then::drain;
-  if (connection.in_flight >= limits_.max_in_flight) return Then::wait_answers;
+  if (header.kind == FrameKind::hello) return take_hello(connection, payload, arrival_ns);
+  if (connection.opening) return Then::wait_answers;
+  if (header.kind == FrameKind::goodbye) return take_goodbye(connection, arrival_ns);
+  if (connection.in_flight >= limits_.native_in_flight()) return Then::wait_answers;
   return take_message(connection, header, payload, arrival_ns);
 }
 
-Consumed::Then NativeCodec::take_hello(Connection& connection, std::span<const std::byte> payload) {
+/// The session is opened, or resumed, by a record; hello_ok follows when that has been executed.
+Consumed::Then NativeCodec::take_hello(Connection& connection, std::span<const std::byte> payload,
+                                       std::int64_t arrival_ns) {
   wire::Hello hello;
   if (payload.size() < sizeof hello) return end(connection, 0, WireError::malformed);
   std::memcpy(&hello, payload.data(), sizeof hello);
   if (hello.magic != wire::protocol_magic) return end(connection, 0, WireError::malformed);
   if (hello.version_min > wire::protocol_version || hello.version_max < wire::protocol_version)
     return end(connection, 0, WireError::version, wire::protocol_version);
-  if (hello.resume_session != 0) return end(connection, 0, WireError::unsupported);
+  connection.capabilities = hello.capabilities & wire::capability_queries;
+  if (!intake_.takes_queries()) connection.capabilities = 0;
+  if (hello.resume_session == 0 && (hello.capabilities & wire::capability_sessions) == 0) {
+    connection.greeted = true;
+    greet(connection);
+    return Then::more;
+  }
+  connection.secret = hello.resume_session == 0 ? draw_secret_() : hello.resume_secret;
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.Finish(control::CreateSessionOpen(fbb, connection.secret));
+  const Admission admission =
+      intake_.submit_session(RecordKind::session_open, hello.resume_session, connection.session,
+                             std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize())), arrival_ns);
+  if (admission == Admission::no_room) return Then::wait_room;
   connection.greeted = true;
+  if (admission == Admission::halted) {  // no session begins, but queries are answered
+    connection.durable = hello.resume_session;
+    greet(connection);
+    return Then::more;
+  }
+  connection.opening = true;
+  ++connection.in_flight;
+  metrics_.session_records_total.add();
+  return Then::more;
+}
 
+void NativeCodec::greet(Connection& connection) {
   wire::HelloOk ok;
-  ok.capabilities = intake_.takes_queries() ? wire::capability_queries : 0U;
-  ok.capabilities &= hello.capabilities;
-  ok.session = connection.session;
+  ok.capabilities = connection.capabilities | (connection.durable != 0 ? wire::capability_sessions : 0U);
+  ok.session = connection.durable;
+  ok.session_secret = connection.secret;
   ok.schema_id = schema_id_;
   ok.max_payload_bytes = static_cast<std::uint32_t>(intake_.max_payload_bytes());
-  ok.max_in_flight = limits_.max_in_flight;
+  ok.max_in_flight = limits_.native_in_flight();
+  ok.reply_window = limits_.reply_window;
+  ok.session_expiry_ms = limits_.session_expiry_ms;
   FrameHeader header;
   header.kind = FrameKind::hello_ok;
   header.length = sizeof ok;
   std::string& output = outbox_.open(connection);
   append(output, header);
   append(output, ok);
-  return Then::more;
+}
+
+/// What is in flight is answered first, for with the session its answers would go.
+Consumed::Then NativeCodec::take_goodbye(Connection& connection, std::int64_t arrival_ns) {
+  if (connection.in_flight != 0) return Then::wait_answers;
+  if (connection.durable == 0) return Then::drain;
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.Finish(control::CreateSessionClose(fbb, control::CloseReason::goodbye));
+  const Admission admission =
+      intake_.submit_session(RecordKind::session_close, connection.durable, connection.session,
+                             std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize())), arrival_ns);
+  if (admission == Admission::no_room) return Then::wait_room;
+  if (admission == Admission::accepted) {
+    ++connection.in_flight;
+    metrics_.session_records_total.add();
+  }
+  return Then::drain;
 }
 
 Consumed::Then NativeCodec::take_message(Connection& connection, const FrameHeader& header,
                                          std::span<const std::byte> payload, std::int64_t arrival_ns) {
-  const InboundMessage message{header.actor_type, header.message_type, header.key, connection.session,
-                               header.request,    header.ack_distance, payload};
   const bool is_query = header.kind == FrameKind::query;
+  if (!is_query && connection.durable == 0 && !intake_.is_halted()) {
+    write_error(connection, header.request, WireError::no_session, 0);
+    return Then::more;
+  }
+  if (header.ack_distance >= limits_.reply_window) {
+    write_error(connection, header.request, WireError::window, limits_.reply_window);
+    return Then::more;
+  }
+  const InboundMessage message{.actor_type = header.actor_type,
+                               .message_type = header.message_type,
+                               .key = header.key,
+                               .session = is_query ? connection.session : connection.durable,
+                               .request = header.request,
+                               .ack_distance = header.ack_distance,
+                               .payload = payload};
   if (is_query && !intake_.takes_queries()) {
     write_error(connection, header.request, WireError::unsupported, 0);
     return Then::more;
@@ -127,10 +188,19 @@ Consumed::Then NativeCodec::take_message(Connection& connection, const FrameHead
   return Then::more;
 }
 
-void NativeCodec::answer(Connection& connection, const ReplyFrame& reply, std::span<const std::byte> payload) {
-  if (reply.outcome == Outcome::trapped) {
-    write_error(connection, reply.request, WireError::trapped, reply.detail);
-    return;
+bool NativeCodec::answer(Connection& connection, const ReplyFrame& reply, std::span<const std::byte> payload) {
+  switch (reply.outcome) {
+    case Outcome::session:
+      return take_event(connection, reply);
+    case Outcome::trapped:
+      write_error(connection, reply.request, WireError::trapped, reply.detail);
+      return false;
+    case Outcome::refused:
+      write_error(connection, reply.request, static_cast<WireError>(reply.detail), 0);
+      return false;
+    case Outcome::reply:
+    case Outcome::no_reply:
+      break;
   }
   FrameHeader header;
   header.kind = FrameKind::reply;
@@ -140,6 +210,31 @@ void NativeCodec::answer(Connection& connection, const ReplyFrame& reply, std::s
   std::string& output = outbox_.open(connection);
   append(output, header);
   append(output, payload);
+  return false;
+}
+
+bool NativeCodec::take_event(Connection& connection, const ReplyFrame& reply) {
+  connection.opening = false;
+  switch (static_cast<SessionEvent>(reply.detail)) {
+    case SessionEvent::opened:
+    case SessionEvent::resumed:
+      connection.durable = reply.request;
+      greet(connection);
+      return false;
+    case SessionEvent::closed:
+      return true;
+    case SessionEvent::refused:
+      write_error(connection, 0, WireError::overload, 0);
+      return true;
+    case SessionEvent::moved:
+      write_error(connection, 0, WireError::session_moved, 0);
+      return true;
+    case SessionEvent::unknown:
+    case SessionEvent::expired:
+      break;
+  }
+  write_error(connection, 0, WireError::no_session, 0);
+  return true;
 }
 
 void NativeCodec::goodbye(Connection& connection) {

@@ -21,14 +21,22 @@ namespace lockstep {
 
 class NativeCodec {
  public:
+  /// Where secrets of sessions come from: nobody may be able to tell them in advance.
+  using DrawSecret = std::uint64_t (*)();
+
   NativeCodec(Intake& intake, Outbox& outbox, PerimeterMetrics& metrics, const CodecLimits& limits,
-              std::uint64_t schema_id)
-      : intake_(intake), outbox_(outbox), metrics_(metrics), limits_(limits), schema_id_(schema_id) {}
+              std::uint64_t schema_id, DrawSecret draw_secret)
+      : intake_(intake),
+        outbox_(outbox),
+        metrics_(metrics),
+        limits_(limits),
+        schema_id_(schema_id),
+        draw_secret_(draw_secret) {}
 
   /// Takes whole frames from the front of `bytes`.
   [[nodiscard]] Consumed consume(Connection& connection, std::span<const std::byte> bytes, std::int64_t arrival_ns);
-  /// Writes the answer to one of the connection's requests.
-  void answer(Connection& connection, const ReplyFrame& reply, std::span<const std::byte> payload);
+  /// Writes the answer to one of the connection's frames; whether the connection ends with it.
+  [[nodiscard]] bool answer(Connection& connection, const ReplyFrame& reply, std::span<const std::byte> payload);
   /// Tells the client that the node closes the connection.
   void goodbye(Connection& connection);
 
@@ -37,7 +45,10 @@ class NativeCodec {
 
   [[nodiscard]] Then take(Connection& connection, const wire::FrameHeader& header, std::span<const std::byte> payload,
                           std::int64_t arrival_ns);
-  [[nodiscard]] Then take_hello(Connection& connection, std::span<const std::byte> payload);
+  [[nodiscard]] Then take_hello(Connection& connection, std::span<const std::byte> payload, std::int64_t arrival_ns);
+  [[nodiscard]] Then take_goodbye(Connection& connection, std::int64_t arrival_ns);
+  [[nodiscard]] bool take_event(Connection& connection, const ReplyFrame& reply);
+  void greet(Connection& connection);
   [[nodiscard]] Then take_message(Connection& connection, const wire::FrameHeader& header,
                                   std::span<const std::byte> payload, std::int64_t arrival_ns);
   [[nodiscard]] bool is_sound(const Connection& connection, const wire::FrameHeader& header) const;
@@ -50,6 +61,7 @@ class NativeCodec {
   PerimeterMetrics& metrics_;
   CodecLimits limits_;
   std::uint64_t schema_id_;
+  DrawSecret draw_secret_;
 };
 
 }  // namespace lockstep

@@ -59,6 +59,8 @@ TEST_CASE("hello and its answer begin with the bytes LOCKSTEP and have room to r
   ok.session = 0x10203;
   ok.max_payload_bytes = 65536;
   ok.max_in_flight = 4096;
+  ok.reply_window = 1024;
+  ok.session_expiry_ms = 60'000;
   CHECK(hex_of(ok) ==
         "4c4f434b53544550"
         "0100"
@@ -68,6 +70,8 @@ TEST_CASE("hello and its answer begin with the bytes LOCKSTEP and have room to r
         "0000000000000000"
         "0000000000000000"
         "00000100"
-        "00100000");
+        "00100000"
+        "00040000"
+        "60ea0000");
   CHECK(hex_of(wire::ErrorBody{wire::WireError::trapped, 7}) == "0800000007000000");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/agents/perimeter.hpp"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -14,6 +16,14 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
+/// getrandom(2) gives 8 bytes whole and, once the kernel is up, at once.
+std::uint64_t random_secret() {
+  std::uint64_t secret = 0;
+  const ssize_t drawn = ::getrandom(&secret, sizeof secret, 0);
+  LOCKSTEP_ASSERT(drawn == sizeof secret, "the kernel has no random numbers to give");
+  return secret;
+}
+
 }  // namespace
 
 Perimeter::Perimeter(io::Network& network, const Application& application, Intake::Routes routes,
@@ -23,7 +33,8 @@ Perimeter::Perimeter(io::Network& network, const Application& application, Intak
       connections_(options.max_connections, options.incarnation, options.index),
       intake_(application, std::move(routes), options.max_payload_bytes),
       outbox_(network, options.max_output_bytes),
-      native_(intake_, outbox_, metrics_, options.codec, options.schema_id) {
+      native_(intake_, outbox_, metrics_, options.codec, options.schema_id,
+              options.draw_secret != nullptr ? options.draw_secret : random_secret) {
   if (options.resp) resp_.emplace(intake_, outbox_, metrics_, options.codec, *options.resp);
 }
 
@@ -69,22 +80,26 @@ int Perimeter::drain_answers() {
 void Perimeter::deliver(std::span<const std::byte> frame) {
   ReplyFrame reply;
   std::memcpy(&reply, frame.data(), sizeof reply);
-  Connection* const connection = connections_.find_session(reply.session);
+  Connection* const connection = connections_.find_session(reply.route);
   if (connection == nullptr || connection->closing) {
     metrics_.orphans_total.add();
     return;
   }
   metrics_.answers_total.add();
+  bool ends = false;
+  std::uint32_t answered = reply.answers;
   if (connection->codec == CodecKind::native)
-    native_.answer(*connection, reply, frame.subspan(sizeof reply, reply.length));
-  else
-    resp_->answer(*connection, reply, frame.data() + sizeof reply);
-  LOCKSTEP_ASSERT(connection->in_flight != 0, "an executor answered a request twice");
-  --connection->in_flight;
-  --in_flight_;
-  if (connection->hold == Hold::answers && connection->in_flight <= options_.codec.max_in_flight / 2)
-    hold(*connection, Hold::room);
-  if (connection->close_when_idle && connection->in_flight == 0) end(*connection);
+    ends = native_.answer(*connection, reply, frame.subspan(sizeof reply, reply.length));
+  else if (!resp_->answer(*connection, reply, frame.data() + sizeof reply))
+    answered = 0;
+  // A session that moved here may be answered what its last connection sent.
+  answered = std::min(answered, connection->in_flight);
+  connection->in_flight -= answered;
+  in_flight_ -= answered;
+  const std::uint32_t limit =
+      connection->codec == CodecKind::native ? options_.codec.native_in_flight() : options_.codec.max_in_flight;
+  if (connection->hold == Hold::answers && connection->in_flight <= limit / 2) hold(*connection, Hold::room);
+  if (ends || (connection->close_when_idle && connection->in_flight == 0)) end(*connection);
 }
 
 int Perimeter::retry_held() {

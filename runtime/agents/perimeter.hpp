@@ -11,7 +11,9 @@
 ///   and goes on later, in the order they were paused. Nothing is dropped after its stamp.
 /// * Answers are always drained, whatever the state of the input, so executors never wait for clients.
 /// * Every limit is answered: too many connections, too large frames, too many unanswered requests, clients that do not
-///   read. Sessions here end with their connection.
+///   read.
+/// * Native clients have durable sessions, which records open and end: hello and goodbye are answered when theirs has
+///   been executed. RESP connections have ephemeral ones (frames.hpp).
 ///
 /// One thread calls do_work(); listen(), add_answers() come before. request_stop(), stopped() and metrics() are for any
 /// thread.
@@ -46,7 +48,8 @@ class Perimeter final : public Agent {
     std::uint64_t incarnation = 1;  ///< of the node: how often it has started; no two sessions of a history are equal
     std::uint8_t index = 0;         ///< of this perimeter, in its sessions' numbers
     std::uint64_t schema_id = 0;
-    std::optional<resp::Application> resp;  ///< how RESP commands map to messages; needed to listen for them
+    NativeCodec::DrawSecret draw_secret = nullptr;  ///< null: the kernel's random numbers
+    std::optional<resp::Application> resp;          ///< how RESP commands map to messages; needed to listen for them
   };
 
   Perimeter(io::Network& network, const Application& application, Intake::Routes routes, const Options& options);

@@ -125,19 +125,20 @@ void RespCodec::answer_now(Connection& connection, std::string_view text) {
   place.early.assign(text);
 }
 
-void RespCodec::answer(Connection& connection, const ReplyFrame& reply, const std::byte* payload) {
+bool RespCodec::answer(Connection& connection, const ReplyFrame& reply, const std::byte* payload) {
   RespSession& session = *connection.resp;
   RespSession::Pending* const place = session.find(reply.request);
-  LOCKSTEP_ASSERT(place != nullptr && !place->answered, "an executor answered a command twice");
+  if (place == nullptr || place->answered) return false;
   if (place != &session.front()) {
     render(*place, reply, payload, place->early);
     place->answered = true;
-    return;
+    return true;
   }
   std::string& output = outbox_.open(connection);
   render(*place, reply, payload, output);
   session.pop();
   for (; session.count != 0 && session.front().answered; session.pop()) output.append(session.front().early);
+  return true;
 }
 
 void RespCodec::render(const RespSession::Pending& place, const ReplyFrame& reply, const std::byte* payload,
@@ -152,6 +153,8 @@ void RespCodec::render(const RespSession::Pending& place, const ReplyFrame& repl
       out.error(fmt::format("ERR {} (trap {})", refusal_text(wire::WireError::trapped), reply.detail));
       break;
     case Outcome::no_reply:
+    case Outcome::refused:  // of durable sessions only
+    case Outcome::session:
       out.simple("OK");
       break;
   }

@@ -32,8 +32,9 @@ class RespCodec {
 
   /// Takes whole commands from the front of `bytes`.
   [[nodiscard]] Consumed consume(Connection& connection, std::span<const std::byte> bytes, const Now& now);
-  /// Writes, or keeps in its place, the answer to one of the connection's commands.
-  void answer(Connection& connection, const ReplyFrame& reply, const std::byte* payload);
+  /// Writes, or keeps in its place, the answer to one of the connection's commands. False when it has been answered
+  /// before: the first reply is the one that counts.
+  [[nodiscard]] bool answer(Connection& connection, const ReplyFrame& reply, const std::byte* payload);
 
  private:
   using Then = Consumed::Then;

@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "control_generated.h"
 #include "journal/format.hpp"
 #include "runtime/agents/checkpoint.hpp"
+#include "runtime/agents/frames.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,7 +21,13 @@ constexpr int frames_per_round = 64;
 }  // namespace
 
 Sequencer::Sequencer(BatchPool& pool, const HistoryPosition& end, const Options& options)
-    : pool_(pool), options_(options), index_(end.index), seq_(end.seq), time_ns_(end.time_ns), chain_(end.chain) {
+    : pool_(pool),
+      options_(options),
+      index_(end.index),
+      seq_(end.seq),
+      time_ns_(end.time_ns),
+      chain_(end.chain),
+      sessions_(options.session_expiry_ns) {
   LOCKSTEP_ASSERT(pool.sealed() == end.index, "the pool does not start where the history ends");
   LOCKSTEP_ASSERT(options.seal_depth != 0, "nothing would ever be sealed");
 }
@@ -46,6 +54,24 @@ void Sequencer::commit(const RecordHeader& header, std::int64_t arrival_ns) {
   if (record_count_++ == 0) first_time_ns_ = time_ns_;
   used_bytes_ += claimed_bytes_;
   claimed_bytes_ = 0;
+  note_session(*record);
+}
+
+void Sequencer::note_session(const RecordHeader& record) {
+  switch (record.kind) {
+    case RecordKind::message:
+      if (is_durable(record.session)) sessions_.touch(record.session, record.timestamp_ns);
+      break;
+    case RecordKind::session_open:
+      sessions_.touch(record.session != 0 ? record.session : record.seq, record.timestamp_ns);
+      break;
+    case RecordKind::session_close:
+      sessions_.remove(record.session);
+      break;
+    case RecordKind::genesis:
+    case RecordKind::skip:
+      break;
+  }
 }
 
 void Sequencer::append_genesis(std::span<const std::byte> payload, std::int64_t now_ns) {
@@ -98,9 +124,11 @@ bool Sequencer::takes_snapshot(const BatchHeader& batch) {
 }
 
 int Sequencer::do_work(const Now& now) {
-  int done = merge_inbound();
+  if (!started_) sessions_.start(now.real_ns);
+  started_ = true;
+  deadline_ns_ = INT64_MAX;
+  int done = merge_inbound() + close_silent(now);
   if (record_count_ != 0) {
-    deadline_ns_ = INT64_MAX;
     if (index_ - pool_.committed().read() < options_.seal_depth) {
       seal();
       ++done;
@@ -148,15 +176,40 @@ std::int64_t Sequencer::earliest_due_ns() const {
   return earliest;
 }
 
+int Sequencer::close_silent(const Now& now) {
+  int closed = 0;
+  while (const auto silent = sessions_.find_silent(now.real_ns)) {
+    flatbuffers::FlatBufferBuilder fbb;
+    fbb.Finish(control::CreateSessionClose(fbb, control::CloseReason::expired, silent->last_activity_ns));
+    const auto payload = std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize()));
+    std::byte* const at = claim(payload.size());
+    if (at == nullptr) return closed;  // the turn that has a slab again
+    std::memcpy(at, payload.data(), payload.size());
+    RecordHeader header;
+    header.kind = RecordKind::session_close;
+    header.length = static_cast<std::uint32_t>(payload.size());
+    header.session = silent->session;
+    header.check = record_check(header, payload);
+    commit(header, now.real_ns);
+    ++closed;
+  }
+  want_call_at(sessions_.next_expiry_ns(), now);
+  return closed;
+}
+
+void Sequencer::want_call_at(std::int64_t real_ns, const Now& now) {
+  if (real_ns == INT64_MAX) return;
+  deadline_ns_ = std::min(deadline_ns_, now.steady_ns + (real_ns - now.real_ns));
+}
+
 int Sequencer::stamp_tick(const Now& now) {
-  deadline_ns_ = INT64_MAX;
   // Until the last sealed batch is executed, what executors say is due may be what that batch is about to serve.
   if (due_.empty() || pool_.executed_by_all() != index_) return 0;
   const std::int64_t due_ns = earliest_due_ns();
   if (due_ns == NextDue::nothing_due) return 0;
   const std::int64_t stamp_ns = std::max(time_ns_, now.real_ns);
   if (due_ns > stamp_ns) {
-    deadline_ns_ = now.steady_ns + (due_ns - now.real_ns);
+    want_call_at(due_ns, now);
     return 0;
   }
   if (base_ == nullptr && !open_batch()) return 0;

@@ -10,7 +10,8 @@
 ///
 /// Stamped time is max(arrival, the last stamp): it never runs back, not behind a recovered history either. A tick, a
 /// batch without records, is sealed when an executor has mail carried over or a timer due and everything sealed has
-/// been executed; otherwise an idle node stays silent.
+/// been executed; otherwise an idle node stays silent. A durable session that has been silent for too long is closed by
+/// a record of the sequencer's own.
 ///
 /// A single perimeter that runs on the sequencer's thread packs its records directly, through claim() and commit().
 /// Perimeters on other threads pass theirs over one ByteRing each (a RecordHeader and the payload per frame); rings are
@@ -26,6 +27,7 @@
 #include "journal/batch.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/batch_pool.hpp"
+#include "runtime/agents/session_directory.hpp"
 #include "runtime/agents/snapshot_control.hpp"
 #include "runtime/ring/byte_ring.hpp"
 
@@ -48,6 +50,7 @@ class Sequencer final : public Agent {
   struct Options {
     std::uint32_t seal_depth = 2;  ///< sealed batches that may await their commit before records are held back to fill
     std::uint64_t schema_id = 0;   ///< of the application; part of every batch
+    std::int64_t session_expiry_ns = 0;        ///< as in genesis; 0: sessions do not expire
     SnapshotControl* snapshots = nullptr;      ///< who asks for snapshots; null: nobody
     std::uint64_t checkpoint_interval = 1024;  ///< of the history: snapshots are taken at checkpoints only
   };
@@ -59,6 +62,9 @@ class Sequencer final : public Agent {
   void add_inbound(ByteRing& ring) { inbound_.push_back(&ring); }
   /// One per executor. Before the first do_work().
   void add_due(const NextDue& due) { due_.push_back(&due); }
+
+  /// A session that the history knows, last heard of at `last_activity_ns`. Before the first do_work().
+  void add_session(std::uint64_t session, std::int64_t last_activity_ns) { sessions_.touch(session, last_activity_ns); }
 
   /// Room in the open batch for a record's payload, on a multiple of 16; nullptr when every slab is in use, which is
   /// back-pressure: nothing is lost, try again in a later turn. At most one claim is open; one that is not committed is
@@ -86,6 +92,9 @@ class Sequencer final : public Agent {
   int merge_inbound();
   [[nodiscard]] bool take_frame(ByteRing& ring);
   int stamp_tick(const Now& now);
+  void note_session(const RecordHeader& header);
+  int close_silent(const Now& now);
+  void want_call_at(std::int64_t real_ns, const Now& now);
   [[nodiscard]] std::int64_t earliest_due_ns() const;
 
   BatchPool& pool_;
@@ -106,6 +115,8 @@ class Sequencer final : public Agent {
 
   std::vector<ByteRing*> inbound_;
   std::vector<const NextDue*> due_;
+  SessionDirectory sessions_;
+  bool started_ = false;
   std::int64_t deadline_ns_ = INT64_MAX;
 };
 

@@ -94,6 +94,12 @@ std::optional<std::uint64_t> SessionTable::resume(std::uint64_t number, std::uin
   return before;
 }
 
+std::optional<std::uint64_t> SessionTable::route_of(std::uint64_t number) {
+  const Session* const session = session_of(number);
+  if (session == nullptr) return std::nullopt;
+  return session->route;
+}
+
 std::optional<std::uint64_t> SessionTable::close(std::uint64_t number) {
   Place* const place = find(number);
   if (place == nullptr) return std::nullopt;

@@ -99,6 +99,8 @@ class SessionTable {
   /// its secret is another.
   std::optional<std::uint64_t> resume(std::uint64_t number, std::uint64_t secret, std::uint64_t route,
                                       std::int64_t stamp_ns);
+  /// Where its answers go; nothing when there is no such session.
+  [[nodiscard]] std::optional<std::uint64_t> route_of(std::uint64_t number);
   /// Forgets it with all its answers; its route, or nothing when there is no such session.
   std::optional<std::uint64_t> close(std::uint64_t number);
 

@@ -28,7 +28,7 @@ Result<LoadConnection> LoadConnection::open(const LoadOptions& options) {
 
 Result<void> LoadConnection::greet(client::Deadline deadline, std::uint32_t depth) {
   wire::Hello hello;
-  hello.capabilities = wire::capability_queries;
+  hello.capabilities = wire::capability_queries | wire::capability_sessions;
   wire::FrameHeader header;
   header.kind = wire::FrameKind::hello;
   append(header, std::as_bytes(std::span(&hello, 1)));
@@ -40,6 +40,7 @@ Result<void> LoadConnection::greet(client::Deadline deadline, std::uint32_t dept
       if (frame->header.kind != wire::FrameKind::hello_ok || frame->payload.size() < sizeof ok)
         return fail(ErrorCode::incompatible, "it refuses, or it is not a lockstep node");
       std::memcpy(&ok, frame->payload.data(), sizeof ok);
+      window_ = std::max(1U, ok.reply_window);
       depth_ = std::max(1U, std::min({depth, ok.max_in_flight, std::uint32_t{UINT16_MAX} / 2}));
       planned_ns_.assign(std::bit_ceil(std::size_t{depth_} * 2), unused);
       return {};
@@ -60,6 +61,14 @@ void LoadConnection::send(const LoadRequest& request, std::int64_t planned_ns) {
   append(header, request.payload);
   planned_ns_[slot(next_++)] = planned_ns;
   ++in_flight_;
+}
+
+void LoadConnection::say_goodbye() {
+  if (over_ || in_flight_ != 0) return;
+  wire::FrameHeader header;
+  header.kind = wire::FrameKind::goodbye;
+  append(header, {});
+  flush();
 }
 
 void LoadConnection::append(const wire::FrameHeader& frame, std::span<const std::byte> payload) {

@@ -21,10 +21,14 @@ class LoadConnection {
  public:
   [[nodiscard]] static Result<LoadConnection> open(const LoadOptions& options);
 
-  [[nodiscard]] bool can_send() const { return !over_ && in_flight_ < depth_ && planned_ns_[slot(next_)] == unused; }
+  [[nodiscard]] bool can_send() const {
+    return !over_ && in_flight_ < depth_ && next_ - oldest_ < window_ && planned_ns_[slot(next_)] == unused;
+  }
   void send(const LoadRequest& request, std::int64_t planned_ns);
   /// Writes what the kernel takes; false when some is left.
   bool flush();
+  /// Ends the session; once all is answered.
+  void say_goodbye();
 
   struct Answer {
     std::int64_t planned_ns = 0;
@@ -55,6 +59,7 @@ class LoadConnection {
   std::string output_;
   std::size_t written_ = 0;
   std::uint32_t depth_ = 0;
+  std::uint32_t window_ = 0;  ///< as the node's reply_window
   std::uint32_t in_flight_ = 0;
   std::uint64_t next_ = 1;
   std::uint64_t oldest_ = 1;  ///< in flight, or next_

@@ -60,6 +60,7 @@ void LoadWorker::run(std::int64_t start_ns) {
     }
     wait(next_plan_ns);
   }
+  for (Member& member : members_) member.connection.say_goodbye();
 }
 
 std::int64_t LoadWorker::plan_ns(std::uint64_t index) const {

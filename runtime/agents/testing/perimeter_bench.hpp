@@ -2,10 +2,11 @@
 #pragma once
 
 /// NodeBench: a perimeter with its sequencer and pool over some Network, and a journal and an executor played by the
-/// test: everything sealed is committed, and every record and query is answered with its own payload, when the test
-/// says so. PerimeterBench is one over a FakeNetwork.
+/// test: everything sealed is committed, sessions open, and every request and query is answered with its own payload,
+/// when the test says so. PerimeterBench is one over a FakeNetwork.
 
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,8 @@ inline std::string frame(wire::FrameHeader header, std::string_view payload) {
   return bytes.append(payload);
 }
 
-inline std::string hello_frame(const wire::Hello& hello = {}) {
+/// One that opens a session, unless it says otherwise.
+inline std::string hello_frame(const wire::Hello& hello = {.capabilities = wire::capability_sessions}) {
   wire::FrameHeader header;
   header.kind = wire::FrameKind::hello;
   return frame(header, {reinterpret_cast<const char*>(&hello), sizeof hello});
@@ -93,7 +95,7 @@ struct NodeBench {
         sequencer(pool, {}, {.seal_depth = 2, .schema_id = 1}),
         answers(1U << 20),
         queries(1U << 18),
-        perimeter(network, bank_application(), routes(options), limited(options)) {
+        perimeter(network, bank_application(), routes_of(options), limited(options)) {
     perimeter.add_answers(answers);
   }
 
@@ -106,24 +108,34 @@ struct NodeBench {
     for (int i = 0; i != count; ++i) turn();
   }
 
-  /// Commits what is sealed and answers its records; returns how many.
-  int execute() {
-    const std::uint64_t sealed = pool.sealed();
-    int records = 0;
-    for (std::uint64_t index = executed + 1; index <= sealed; ++index) {
+  /// Commits what is sealed and answers its records; returns how many requests there were.
+  int execute() { return execute(pool.sealed()); }
+  /// As long as there are only records of sessions.
+  int execute_sessions() {
+    std::uint64_t until = executed;
+    while (until != pool.sealed() && !has_requests(pool.view(until + 1))) ++until;
+    return execute(until);
+  }
+  int execute(std::uint64_t until) {
+    int requests = 0;
+    for (std::uint64_t index = executed + 1; index <= until; ++index) {
       const BatchView batch = pool.view(index);
       LOCKSTEP_ASSERT(batch_defect(batch) == std::nullopt, "a sealed batch is damaged");
       RecordCursor cursor(batch.payload);
       while (const auto record = cursor.next()) {
-        answer(*record->header, record->payload);
-        ++records;
+        if (record->header->kind == RecordKind::message) {
+          answer(*record->header, record->payload);
+          ++requests;
+        } else {
+          answer_session(*record->header);
+        }
       }
     }
-    executed = sealed;
-    pool.written().publish(sealed);
-    pool.committed().publish(sealed);
-    pool.executed(0).publish(sealed);
-    return records;
+    executed = until;
+    pool.written().publish(until);
+    pool.committed().publish(until);
+    pool.executed(0).publish(until);
+    return requests;
   }
   /// Answers the queries that wait; returns how many.
   int execute_queries() {
@@ -131,7 +143,7 @@ struct NodeBench {
     for (auto asked = queries.peek(); !asked.empty(); asked = queries.peek(), ++count) {
       QueryFrame query;
       std::memcpy(&query, asked.data(), sizeof query);
-      push_answer({query.session, query.request, query.message_type, query.length, Outcome::reply, {}, 0},
+      push_answer({query.route, query.request, query.message_type, query.length},
                   asked.subspan(sizeof query, query.length));
       queries.release();
     }
@@ -139,14 +151,31 @@ struct NodeBench {
   }
   void answer(const RecordHeader& record, std::span<const std::byte> payload, Outcome outcome = Outcome::reply,
               std::uint32_t detail = 0) {
-    push_answer({record.session,
-                 record.request,
-                 record.message_type,
-                 static_cast<std::uint32_t>(payload.size()),
-                 outcome,
-                 {},
-                 detail},
+    push_answer({.route = is_durable(record.session) ? routes.at(record.session) : record.session,
+                 .request = record.request,
+                 .message_type = record.message_type,
+                 .length = static_cast<std::uint32_t>(payload.size()),
+                 .outcome = outcome,
+                 .detail = detail},
                 payload);
+  }
+  /// Opens, resumes or closes a session as executors do, but asks for no secret.
+  void answer_session(const RecordHeader& record) {
+    const std::uint64_t session = record.session != 0 ? record.session : record.seq;
+    SessionEvent event = SessionEvent::closed;
+    if (record.kind == RecordKind::session_close) {
+      routes.erase(session);
+    } else if (record.session == 0 || routes.contains(session)) {
+      event = record.session == 0 ? SessionEvent::opened : SessionEvent::resumed;
+      routes[session] = record.request;
+    } else {
+      event = SessionEvent::unknown;
+    }
+    push_answer({.route = record.request,
+                 .request = session,
+                 .outcome = Outcome::session,
+                 .detail = static_cast<std::uint32_t>(event)},
+                {});
   }
   void push_answer(const ReplyFrame& reply, std::span<const std::byte> payload) {
     const std::span<std::byte> to = answers.claim(sizeof reply + payload.size());
@@ -161,11 +190,23 @@ struct NodeBench {
   ByteRing answers;
   ByteRing queries;
   Perimeter perimeter;
+  /// Requests that were stamped; not the records of sessions.
+  [[nodiscard]] std::uint64_t stamped() const {
+    return sequencer.last_seq() - perimeter.metrics().session_records_total.value();
+  }
   std::int64_t steady_ns = 0;
   std::uint64_t executed = 0;
+  std::map<std::uint64_t, std::uint64_t> routes;  ///< of the sessions that are open
 
  private:
-  Intake::Routes routes(const Options& options) {
+  static bool has_requests(const BatchView& batch) {
+    RecordCursor cursor(batch.payload);
+    while (const auto record = cursor.next()) {
+      if (record->header->kind == RecordKind::message) return true;
+    }
+    return false;
+  }
+  Intake::Routes routes_of(const Options& options) {
     Intake::Routes made;
     made.sequencer = &sequencer;
     if (options.with_queries) {
@@ -195,6 +236,8 @@ struct PerimeterBench : FakeNetworkHolder, NodeBench {
   io::ConnectionId greeted() {
     const io::ConnectionId client = network.connect();
     network.client_sends(client, hello_frame());
+    turns(2);
+    execute();
     turns(2);
     greeting = frames_of(network.client_reads(client)).at(0);
     return client;

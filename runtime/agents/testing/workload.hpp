@@ -11,6 +11,7 @@
 
 #include "lockstep/actor.hpp"
 #include "lockstep/encode.hpp"
+#include "runtime/agents/frames.hpp"
 #include "runtime/agents/memory_history.hpp"
 #include "test_messages_generated.h"
 
@@ -32,6 +33,8 @@ enum class Op : std::uint32_t {
   ask_sink,    ///< through an actor of another type and back
   remember,    ///< keep the text's bytes in the arena
   silent,      ///< nothing at all
+  whisper,     ///< send to an actor that says nothing
+  fail_far,    ///< send to a worker that throws
   count,
 };
 
@@ -53,6 +56,7 @@ struct Sink {
 
 struct Worker {
   static constexpr std::uint64_t failing_alarm = 99;
+  static constexpr std::uint64_t failing_pass = 98;
 
   static constexpr auto name = "worker";
   static constexpr std::uint64_t arena_bytes = 65536;
@@ -111,6 +115,7 @@ inline void Worker::keep(std::string_view text) {
 
 inline void Worker::on(const Pass& m, Context& cx) {
   see(cx, m.b());
+  if (m.b() == failing_pass) throw std::runtime_error("as asked");
   if (m.hops() == 0) return cx.reply<Done>(static_cast<std::uint32_t>(Op::pass), handled, digest);
   const std::uint64_t workers = m.a();
   cx.send<Pass>(ref<Worker>(cx.random_below(workers)), m.hops() - 1, workers, m.b() + 1);
@@ -161,6 +166,10 @@ inline void Worker::on(const Do& m, Context& cx) {
     case Op::remember:
       keep(m.text()->string_view());
       return cx.reply<Done>(m.op(), kept_bytes, digest);
+    case Op::whisper:
+      return cx.send<Pass>(ref<Sink>(m.a() % 3), 0U, 0U, 0U);
+    case Op::fail_far:
+      return cx.send<Pass>(ref<Worker>(m.b()), 0U, m.b() + 1, failing_pass);
     case Op::silent:
     case Op::count:
       return;
@@ -194,12 +203,26 @@ class Workload {
 
   [[nodiscard]] MemoryHistory& history() { return history_; }
 
+  /// Of one of three ephemeral sessions.
   void add(Op op, std::uint64_t worker, std::uint64_t a, std::uint64_t b, std::string_view text = "text") {
+    const std::uint64_t session = session_number(0, 0, 1 + static_cast<std::uint32_t>(request_ % 3));
+    add_request(session, ++request_, 0, op, worker, a, b, text);
+  }
+  void add_request(std::uint64_t session, std::uint64_t request, std::uint32_t ack_distance, Op op,
+                   std::uint64_t worker, std::uint64_t a, std::uint64_t b, std::string_view text = "text") {
     history_.add({.target = ref<Worker>(worker).address(),
                   .message_type = message_id<Do>,
-                  .session = 1 + request_ % 3,
-                  .request = ++request_},
+                  .session = session,
+                  .request = request,
+                  .ack_distance = ack_distance},
                  builder_.encode<Do>(static_cast<std::uint32_t>(op), a, b, text), time_ns_);
+  }
+  std::uint64_t open_session(std::uint64_t secret, std::uint64_t route, std::uint64_t resume = 0) {
+    return history_.add_session_open(secret, route, time_ns_, resume);
+  }
+  /// By a goodbye over `route`; 0: by expiry.
+  void close_session(std::uint64_t session, std::uint64_t route) {
+    history_.add_session_close(session, route, time_ns_);
   }
   BatchView seal() { return history_.seal(time_ns_); }
   void advance(std::int64_t by_ns) { time_ns_ += by_ns; }
@@ -217,10 +240,10 @@ class Workload {
     return seal();
   }
 
- private:
   static constexpr std::uint64_t workers = 20;
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
+ private:
   std::mt19937_64 random_;
   MemoryHistory history_;
   MessageBuilder builder_{65536};

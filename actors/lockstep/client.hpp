@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Client: a program's connection to a node, over plain blocking calls: connect, ask, and read the answer as the
-/// message it is. It may be used by one thread at a time; make one per thread.
+/// Client: a program's session with a node, over plain blocking calls: connect, ask, and read the answer as the message
+/// it is. It may be used by one thread at a time; make one per thread.
 ///
 ///     auto client = lockstep::Client::connect({.port = 7000});
 ///     auto answer = client->request<Deposit>(lockstep::ref<Bank>(7), account, amount);
 ///     if (answer && answer->as<Balance>()) use(answer->as<Balance>()->amount());
 ///
 /// Many requests at once: send() queues one and returns its number, collect() waits for the answer to a number; answers
-/// may come in any order. Nothing is sent again behind the caller's back: after a timeout or a lost connection the
-/// outcome of what is unanswered is unknown, and the error says so.
+/// may come in any order.
+///
+/// A request runs once. When the connection is lost, or the node is started again, the call in hand connects anew,
+/// resumes the session and sends again what is unanswered; the node answers what it ran before with the answer it gave
+/// then. What a timeout left open stays in flight: collect() it later, or abandon() it. Only when the session itself is
+/// gone, after HelloOk's session_expiry_ms without a request reaching the node, do unanswered requests end as
+/// `unknown`; with none unanswered a new session takes its place unnoticed. A client that only asks queries has no
+/// session.
 ///
 /// Wire: lockstep/wire.hpp.
 
@@ -35,16 +41,18 @@ struct ClientOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::chrono::milliseconds connect_timeout{2'000};   ///< for the connection and the hello together
-  std::chrono::milliseconds request_timeout{10'000};  ///< for one answer
+  std::chrono::milliseconds request_timeout{10'000};  ///< for one answer, lost connections and all
 };
 
 struct ClientError {
   enum class Kind {
-    unreachable,  ///< no connection came about; the message says why
-    timeout,      ///< no answer in time: whether the request ran is unknown
-    closed,       ///< the connection ended: whether what is unanswered ran is unknown
-    refused,      ///< the node did not let it in (code says why); it never ran
+    unreachable,  ///< no connection came about at first; the message says why
+    timeout,      ///< no answer in time; the request is still in flight
+    closed,       ///< the connection was lost, and none came about in time; what is in flight still is
+    refused,      ///< the node did not let it in (code says why); it did not run
     trapped,      ///< it ran into a trap and was undone
+    answer_lost,  ///< it ran before, and its answer was too much for the node to keep
+    unknown,      ///< its session expired, or the node halted: whether it ran cannot be told
     misuse,       ///< the call itself cannot be right: too large, or a number that is not in flight
   };
   Kind kind = Kind::closed;
@@ -95,12 +103,14 @@ class Client {
   ~Client();
 
   /// Sends `M`, made from one value a field, and waits for its answer. A message that the actor answers as a query is
-  /// sent as one: it runs on committed state and is not journaled.
+  /// sent as one: it runs on committed state and is not journaled. What is not answered in time is abandoned.
   template <Message M, class Actor, class... Args>
   [[nodiscard]] ClientResult<Answer> request(Ref<Actor> to, const Args&... fields) {
     const ClientResult<std::uint64_t> number = send<M>(to, fields...);
     if (!number) return std::unexpected(number.error());
-    return collect(*number);
+    ClientResult<Answer> answer = collect(*number);
+    if (!answer) abandon(*number);
+    return answer;
   }
 
   /// Queues `M` and returns its number. It leaves with the next flush() or collect(), or when enough has gathered.
@@ -124,10 +134,14 @@ class Client {
 
   /// Hands everything queued to the kernel.
   [[nodiscard]] ClientResult<void> flush();
-  /// Waits for the answer to `request`. Each can be collected once; a refusal or trap of it is the error.
+  /// Waits for the answer to `request`. Each can be collected once; a refusal or trap of it is the error. After a
+  /// timeout, or while the node is away, it may be tried again.
   [[nodiscard]] ClientResult<Answer> collect(std::uint64_t request);
   /// Waits for whichever answer comes next. `failed`, if given, is the number an error belongs to, or 0.
   [[nodiscard]] ClientResult<Answer> collect_any(std::uint64_t* failed = nullptr);
+
+  /// Wants no answer to `request` any more; whether it runs is then unknown.
+  void abandon(std::uint64_t request);
 
   /// Sent or queued, and not collected.
   [[nodiscard]] std::size_t in_flight() const;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <vector>
 
 #include "runtime/agents/testing/served_bench.hpp"
@@ -46,12 +47,12 @@ TEST_CASE("a request comes back as the message it was answered with") {
   for (const io::Backend backend : {io::Backend::epoll, io::Backend::automatic}) {
     ServedBench node({}, backend);
     Client client = connected(node);
-    CHECK(client.node().session != 0);
     const auto answer = client.request<Deposit>(ref<Teller>(7), std::uint64_t{7}, std::int64_t{250});
     REQUIRE(answer.has_value());
     REQUIRE(answer->as<Deposit>() != nullptr);
     CHECK(answer->as<Deposit>()->amount() == 250);
     CHECK(answer->as<Withdraw>() == nullptr);
+    CHECK(client.node().session != 0);
     CHECK(client.in_flight() == 0);
   }
 }
@@ -128,9 +129,9 @@ TEST_CASE("an answer that does not come in time is a timeout, and the next reque
   CHECK(patient.request<Bump>(ref<Teller>(1), std::int64_t{2}).has_value());
 }
 
-TEST_CASE("a node that stops closes its clients, and later calls say so") {
+TEST_CASE("a node that stops closes its clients, and calls that find no other in time say so") {
   ServedBench node;
-  Client client = connected(node);
+  Client client = connected(node, std::chrono::milliseconds(300));
   node.stop();
   ClientError error;
   for (;;) {
@@ -141,6 +142,38 @@ TEST_CASE("a node that stops closes its clients, and later calls say so") {
   }
   CHECK(error.kind == Kind::closed);
   CHECK(client.request<Bump>(ref<Teller>(1), std::int64_t{1}).error().kind == Kind::closed);
+}
+
+TEST_CASE("what times out stays in flight and can be collected later") {
+  ServedBench node;
+  Client client = connected(node, std::chrono::milliseconds(50));
+  node.set_silent(true);
+  const auto number = client.send<Bump>(ref<Teller>(1), std::int64_t{7});
+  REQUIRE(number.has_value());
+  CHECK(client.collect(*number).error().kind == Kind::timeout);
+  CHECK(client.in_flight() == 1);
+  node.set_silent(false);
+  auto answer = client.collect(*number);
+  for (int i = 0; i < 100 && !answer; ++i) answer = client.collect(*number);
+  REQUIRE(answer.has_value());
+  CHECK(answer->as<Bump>()->amount() == 7);
+}
+
+TEST_CASE("a node that has forgotten the session leaves open requests unknown, and the next go on in a new one") {
+  auto node = std::make_unique<ServedBench>();
+  const std::uint16_t port = node->port();
+  Client client = connected(*node);
+  REQUIRE(client.request<Bump>(ref<Teller>(1), std::int64_t{1}).has_value());
+  node->set_silent(true);
+  const auto open = client.send<Bump>(ref<Teller>(1), std::int64_t{2});
+  REQUIRE(open.has_value());
+  REQUIRE(client.flush().has_value());
+  node.reset();
+  node = std::make_unique<ServedBench>(NodeBench::Options{}, io::Backend::epoll, port);
+  CHECK(client.collect(*open).error().kind == Kind::unknown);
+  const auto next = client.request<Bump>(ref<Teller>(1), std::int64_t{3});
+  REQUIRE(next.has_value());
+  CHECK(next->as<Bump>()->amount() == 3);
 }
 
 TEST_CASE("nobody at an address, and somebody who says nothing, are both unreachable, in time") {

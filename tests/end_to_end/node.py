@@ -13,11 +13,11 @@ import time
 class Node:
     """`program serve` on `data`. Use as a context manager; what is left is killed by pid."""
 
-    def __init__(self, program, data, *arguments):
+    def __init__(self, program, data, *arguments, listen="127.0.0.1:0"):
         self.program, self.data = program, data
         self.ready_file = tempfile.mktemp(prefix="lockstep-ready-")
         self.log = tempfile.TemporaryFile(mode="w+")
-        command = [program, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+        command = [program, "serve", "--data", data, "--listen", listen, "--admin", "127.0.0.1:0",
                    "--ready-file", self.ready_file, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         deadline = time.monotonic() + 60

@@ -15,10 +15,11 @@ namespace lockstep::testing {
 
 class ServedBench {
  public:
-  explicit ServedBench(const NodeBench::Options& options = {}, io::Backend backend = io::Backend::epoll)
+  explicit ServedBench(const NodeBench::Options& options = {}, io::Backend backend = io::Backend::epoll,
+                       std::uint16_t port = 0)
       : reactor_(io::make_reactor(backend).value()),
         bench_(reactor_->network(), options),
-        port_(bench_.perimeter.listen({}, CodecKind::native).value().port),
+        port_(bench_.perimeter.listen({.port = port}, CodecKind::native).value().port),
         thread_([this] { serve(); }) {}
   ~ServedBench() {
     end_.store(true, std::memory_order_relaxed);
@@ -27,7 +28,7 @@ class ServedBench {
   }
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  /// Requests and queries are taken in but not answered while it is set.
+  /// Requests and queries are taken in but not answered while it is set; sessions are.
   void set_silent(bool silent) { silent_.store(silent, std::memory_order_relaxed); }
   /// Stops as a node does; returns at once.
   void stop() {
@@ -41,7 +42,10 @@ class ServedBench {
     while (!end_.load(std::memory_order_relaxed)) {
       const Now now{.real_ns = clock.real_ns(), .steady_ns = clock.steady_ns()};
       int done = reactor_->turn() + bench_.perimeter.do_work(now) + bench_.sequencer.do_work(now);
-      if (!silent_.load(std::memory_order_relaxed)) done += bench_.execute() + bench_.execute_queries();
+      if (silent_.load(std::memory_order_relaxed))
+        bench_.execute_sessions();
+      else
+        done += bench_.execute() + bench_.execute_queries();
       if (done == 0) reactor_->wait(1'000'000);
     }
   }

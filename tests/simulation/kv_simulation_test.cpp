@@ -50,7 +50,7 @@ struct Outcome {
 };
 Outcome write_until_power_cut(std::uint64_t seed, MemoryDisk disk, ManualClock& clock, int already_sent) {
   std::mt19937_64 random(seed);
-  SimulatedNode simulated(application<kv::Database>(), kv::resp_application, std::move(disk), clock,
+  SimulatedNode simulated(application<kv::Database>(), &kv::resp_application, std::move(disk), clock,
                           1 + static_cast<std::uint32_t>(random() % 3));
   REQUIRE_MESSAGE(simulated.refusal().empty(), simulated.refusal());
   simulated.disk().fail_at(1 + random() % 60, MemoryDisk::Fault::power_cut, 5);
@@ -88,7 +88,7 @@ void run_seed(std::uint64_t seed) {
   ManualClock clock(1'700'000'000'000'000'000);
   Outcome outcome = write_until_power_cut(seed, MemoryDisk(seed), clock, 0);
   outcome = write_until_power_cut(seed + 1000, std::move(outcome.disk), clock, outcome.acknowledged);
-  SimulatedNode restarted(application<kv::Database>(), kv::resp_application, std::move(outcome.disk), clock, 2);
+  SimulatedNode restarted(application<kv::Database>(), &kv::resp_application, std::move(outcome.disk), clock, 2);
   REQUIRE_MESSAGE(restarted.refusal().empty(), restarted.refusal());
   check_promises(restarted, clock, outcome.acknowledged);
 }
@@ -103,7 +103,7 @@ TEST_CASE("whatever a power cut leaves, a restarted node has every acknowledged 
 
 TEST_CASE("a node that lost its disk acknowledges nothing more, and says so") {
   ManualClock clock(1'700'000'000'000'000'000);
-  SimulatedNode simulated(application<kv::Database>(), kv::resp_application, MemoryDisk(3), clock, 1);
+  SimulatedNode simulated(application<kv::Database>(), &kv::resp_application, MemoryDisk(3), clock, 1);
   REQUIRE_MESSAGE(simulated.refusal().empty(), simulated.refusal());
   Writer writer{simulated.network().connect(SimulatedNode::resp_listener)};
   writer.send(simulated.network(), 10);

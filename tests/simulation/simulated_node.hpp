@@ -39,13 +39,14 @@ class SimulatedNode {
  public:
   static constexpr std::uint32_t resp_listener = 1;
 
-  SimulatedNode(const Application& application, const resp::Application& resp, MemoryDisk disk, ManualClock& clock,
+  /// `resp` null: only native clients, on listener 0.
+  SimulatedNode(const Application& application, const resp::Application* resp, MemoryDisk disk, ManualClock& clock,
                 std::uint32_t executors)
       : disk_(std::move(disk)) {
     disk_.shuffle_completions();
     NodeConfig config;
     config.data = "/node";
-    config.resp = "127.0.0.1:0";
+    if (resp != nullptr) config.resp = "127.0.0.1:0";
     config.admin = "";
     config.executors = executors;
     config.threads = "one";
@@ -58,7 +59,7 @@ class SimulatedNode {
     const auto reactor = [this]() -> Result<std::unique_ptr<io::Reactor>> {
       return std::make_unique<SimulatedReactor>(network_, disk_);
     };
-    auto opened = Node::open(application, &resp, config, clock, reactor);
+    auto opened = Node::open(application, resp, config, clock, reactor);
     if (opened) {
       node_ = std::move(*opened);
     } else {

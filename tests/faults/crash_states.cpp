@@ -112,7 +112,7 @@ void run_states(Campaign& campaign, const State& state, const Granularity& piece
       const auto survives = [&](std::size_t n) { return all ? (subset >> n & 1) != 0 : drawn(n); };
       MemoryDisk after = state.disk.after_power_cut(survives, pieces.piece_bytes);
       Owed owed = state.owed;
-      owed.thorough = campaign.is_long() || subset % 16 == 0;
+      owed.thorough = subset % (campaign.is_long() ? 4 : 16) == 0;
       return check_restart(after, owed);
     });
   }

@@ -52,7 +52,7 @@ inline std::vector<std::byte> undump(const std::string& text) {
 
 /// The golden file's text.
 inline std::string golden(const std::string& name, std::span<const std::byte> bytes) {
-  const std::string path = std::string(LOCKSTEP_GOLDEN_DIRECTORY) + "/" + name;
+  const std::string path = fmt::format("{}/{}", LOCKSTEP_GOLDEN_DIRECTORY, name);
   if (std::getenv("LOCKSTEP_WRITE_GOLDEN") != nullptr) std::ofstream(path) << dump(bytes);
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();

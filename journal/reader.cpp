@@ -175,7 +175,10 @@ Result<bool> JournalReader::at_end(const BlockExamination& bad) {
   // A writer may have gone on since the block was looked at.
   segment_.refresh();
   if (segment_.examine().verdict == BlockVerdict::valid) return false;
-  if (end.tail == TailClass::corrupt) return fail(ErrorCode::corrupt, describe(*end.finding));
+  if (end.tail == TailClass::corrupt) {
+    judged_offset_ = 0;  // asked again, it is damage again, and no end
+    return fail(ErrorCode::corrupt, describe(*end.finding));
+  }
   if (!judged_before) tail_ = end.finding;
   return true;
 }

@@ -37,7 +37,7 @@ void check_restart(MemoryDisk& disk, std::vector<BatchHeader> history, std::uint
   CHECK(read_and_compare(disk, directory, history).value() == history.size());
 }
 
-TEST_CASE("a power cut at any moment loses nothing acknowledged and is met without an operator") {
+TEST_CASE("T01, T08: a power cut at any moment loses nothing acknowledged and is met without an operator") {
   std::uint64_t states = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     std::mt19937_64 random(seed);
@@ -79,7 +79,7 @@ TEST_CASE("a power cut during the start after a power cut changes nothing about 
   }
 }
 
-TEST_CASE("a journal whose making was cut short at any step is made at the next start") {
+TEST_CASE("T29: a journal whose making was cut short at any step is made at the next start") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     for (std::uint64_t nth = 1;; ++nth) {
       MemoryDisk disk(seed);
@@ -94,7 +94,7 @@ TEST_CASE("a journal whose making was cut short at any step is made at the next 
   }
 }
 
-TEST_CASE("any failed or short write, or failed sync, ends acknowledgement for good, and a restart goes on") {
+TEST_CASE("T34, T40: any failed or short write, or failed sync, ends acknowledgement for good, and a restart goes on") {
   using Fault = MemoryDisk::Fault;
   for (const Fault fault : {Fault::error, Fault::short_write}) {
     std::uint64_t failures = 0;

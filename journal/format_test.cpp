@@ -60,7 +60,7 @@ TEST_CASE("segment, hard state and hash log are written byte for byte as version
   }
 }
 
-TEST_CASE("what version 1 wrote is read") {
+TEST_CASE("T56: what version 1 wrote is read") {
   Example example;
   MemoryDisk disk;
   REQUIRE(disk.make_directory("data"));

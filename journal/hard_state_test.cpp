@@ -56,7 +56,7 @@ TEST_CASE("what was stored is read again, with the sequence counted up") {
   CHECK(file->value().sequence == 2);
 }
 
-TEST_CASE("a power cut at any step of a store, and one lost or rotten copy, never forget an acknowledged value") {
+TEST_CASE("T42: a power cut at any step of a store, and one lost or rotten copy, never forget an acknowledged value") {
   std::uint64_t states = 0;
   for (std::uint64_t nth = 1; nth <= 5; ++nth) {  // write, sync, write, sync; 5 is none
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -133,7 +133,7 @@ TEST_CASE("T42: a damaged copy is written before the good one, so a crash then n
   }
 }
 
-TEST_CASE("two bad copies, contradicting copies, a gap and a wrong size are refused as corrupt") {
+TEST_CASE("T43: two bad copies, contradicting copies, a gap and a wrong size are refused as corrupt") {
   const auto refused = [](MemoryDisk& disk) {
     const auto file = HardStateFile::open(disk, "data");
     return !file && file.error().code == ErrorCode::corrupt;

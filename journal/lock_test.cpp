@@ -66,7 +66,7 @@ TEST_CASE("a writer holds a lock on each segment it may write to") {
   }
 }
 
-TEST_CASE("a start waits for the writes a killed process left in flight") {
+TEST_CASE("T64: a start waits for the writes a killed process left in flight") {
   Ended ended;
   Lingering in_flight(ended.data + "/" + segment_name(1));
   std::thread disk_answers([&] {

@@ -148,7 +148,7 @@ TEST_CASE("a snapshot is named only when the journal is durable up to its batch"
   CHECK(look_at_hard_state(live.disk, directory)->snapshot_chain == live.history[60].chain);
 }
 
-TEST_CASE("a power cut at any step of naming a snapshot and pruning leaves a journal that starts and reads on") {
+TEST_CASE("T50: a power cut at any step of naming a snapshot and pruning leaves a journal that starts and reads on") {
   int cuts = 0;
   for (std::uint64_t step = 1;; ++step) {
     Live live;

@@ -17,7 +17,7 @@ namespace {
 
 const std::string directory = "data";
 
-TEST_CASE("a reader follows a live journal over rolls, and reads each batch as soon as it is written") {
+TEST_CASE("T65: a reader follows a live journal over rolls, and reads each batch as soon as it is written") {
   const ScratchDirectory scratch;
   const std::string data = scratch.file("data");
   PosixDisk disk;
@@ -117,7 +117,7 @@ TEST_CASE("a torn tail is an end, with a note; damage before the end is an error
   CHECK(damaged.error().message.find("block 1, batch 1: corrupt") != std::string::npos);
 }
 
-TEST_CASE("an inspection goes past damage and lists all of it") {
+TEST_CASE("T65: an inspection goes past damage and lists all of it") {
   MemoryDisk disk;
   std::vector<BatchHeader> history;
   auto run = JournalRun::start(disk, directory, history);

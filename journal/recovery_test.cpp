@@ -110,7 +110,8 @@ TEST_CASE("a killed process' journal is taken over without an operator, again an
   CHECK(read_and_compare(journal.disk, directory, journal.history).value() == 40);
 }
 
-TEST_CASE("any flipped bit in acknowledged data refuses the start, names the place and changes no file") {
+TEST_CASE(
+    "T11, T18, T19: any flipped bit in acknowledged data refuses the start, names the place and changes no file") {
   std::mt19937_64 random(5);
   for (int sample = 0; sample < 600; ++sample) {
     Journal journal(12);
@@ -145,7 +146,7 @@ TEST_CASE("a lost sector of the last batch looks torn without a MARK, and is kno
   CHECK(marked.refusal() == ErrorCode::corrupt);
 }
 
-TEST_CASE("garbage behind the last batch is for an operator to decide, who gets a copy of what is cut") {
+TEST_CASE("T14: garbage behind the last batch is for an operator to decide, who gets a copy of what is cut") {
   Journal journal(5);
   const std::uint64_t end = journal.blocks(1).back() + disk_block_bytes;
   const std::vector<std::byte> garbage(3000, std::byte{0x77});
@@ -180,7 +181,7 @@ TEST_CASE("a shortened last segment is never taken for a crash") {
   }
 }
 
-TEST_CASE("a missing segment is missed, be it the first, one in the middle, or the newest") {
+TEST_CASE("T24, T25: a missing segment is missed, be it the first, one in the middle, or the newest") {
   const std::uint64_t newest = [] {
     Journal journal(40);
     return journal.disk.list(directory)->size() - 1;
@@ -196,7 +197,7 @@ TEST_CASE("a missing segment is missed, be it the first, one in the middle, or t
   }
 }
 
-TEST_CASE("a journal cut at an exact batch boundary is missed through the hard state or a later segment") {
+TEST_CASE("T12: a journal cut at an exact batch boundary is missed through the hard state or a later segment") {
   Journal journal(40);
   const auto blocks = journal.blocks(1);
   const std::uint64_t at = blocks[blocks.size() / 2];
@@ -205,7 +206,7 @@ TEST_CASE("a journal cut at an exact batch boundary is missed through the hard s
   CHECK(journal.findings[0].evidence.find("a later segment has blocks") != std::string::npos);
 }
 
-TEST_CASE("a swapped, repeated or misplaced block is refused") {
+TEST_CASE("T17: a swapped, repeated or misplaced block is refused") {
   for (std::size_t from = 0; from < 6; ++from) {
     for (std::size_t to = 0; to < 6; ++to) {
       if (from == to) continue;
@@ -218,7 +219,7 @@ TEST_CASE("a swapped, repeated or misplaced block is refused") {
   }
 }
 
-TEST_CASE("a gap in indexes, sequence numbers or time between sound blocks is refused") {
+TEST_CASE("T21: a gap in indexes, sequence numbers or time between sound blocks is refused") {
   for (const auto& change : std::vector<std::function<void(BlockHeader&)>>{
            [](BlockHeader& header) { ++header.index; }, [](BlockHeader& header) { ++header.first_seq; },
            [](BlockHeader& header) { header.first_time_ns = -5; }, [](BlockHeader& header) { header.chain.low ^= 1; },
@@ -229,7 +230,7 @@ TEST_CASE("a gap in indexes, sequence numbers or time between sound blocks is re
   }
 }
 
-TEST_CASE("lengths that cannot be are refused before they are used, even with a checksum that fits") {
+TEST_CASE("T52: lengths that cannot be are refused before they are used, even with a checksum that fits") {
   for (const std::uint32_t length : {0U, 1U, 4095U, 65535U, 1U << 20, 0x7fffffffU, 0xffffffffU}) {
     for (const auto member : {&BlockHeader::payload_bytes, &BlockHeader::total_bytes, &BlockHeader::record_count}) {
       Journal journal(8);
@@ -244,14 +245,14 @@ TEST_CASE("lengths that cannot be are refused before they are used, even with a 
   }
 }
 
-TEST_CASE("a sector that cannot be read is damage, not an end and not a crash") {
+TEST_CASE("T20: a sector that cannot be read is damage, not an end and not a crash") {
   Journal journal(40);
   journal.disk.make_unreadable(segment_path(1), journal.blocks(1)[1] + 100);
   CHECK(journal.refusal() == ErrorCode::corrupt);
   CHECK(journal.findings[0].block == 2);
 }
 
-TEST_CASE("a newer version, an unknown block type or flag is refused as newer, not as damage") {
+TEST_CASE("T56, T57: a newer version, an unknown block type or flag is refused as newer, not as damage") {
   const auto forged = [](const std::function<void(BlockHeader&)>& change) {
     Journal journal(8);
     journal.forge(1, journal.blocks(1).back(), change);
@@ -278,7 +279,7 @@ TEST_CASE("a newer version, an unknown block type or flag is refused as newer, n
   CHECK(forged_segment([](SegmentHeader& header) { header.segment_id = 2; }) == ErrorCode::corrupt);
 }
 
-TEST_CASE("a batch behind an ignorable block of an unknown type is read") {
+TEST_CASE("T57: a batch behind an ignorable block of an unknown type is read") {
   Journal journal(3);
   journal.forge(1, journal.blocks(1).back(),
                 [](BlockHeader& header) { header.type = BlockType{6 | ignorable_block_bit}; });
@@ -314,7 +315,7 @@ TEST_CASE("segments without their hard state are not made into a new journal") {
   CHECK(journal.refusal() == ErrorCode::corrupt);
 }
 
-TEST_CASE("files of other names are left alone, and half-made ones are cleared away") {
+TEST_CASE("T27: files of other names are left alone, and half-made ones are cleared away") {
   Journal journal(3);
   const std::vector<std::string> foreign{"notes.txt",           "seg-0000000000000001.jnl~",
                                          "seg-1.jnl",           "SEG-0000000000000009.JNL",
@@ -327,7 +328,7 @@ TEST_CASE("files of other names are left alone, and half-made ones are cleared a
   CHECK_FALSE(files.contains("seg-0000000000000009.jnl.tmp"));
 }
 
-TEST_CASE("a full disk does not keep a node from starting, only from taking input, until there is space") {
+TEST_CASE("T37: a full disk does not keep a node from starting, only from taking input, until there is space") {
   Journal journal(30);
   journal.disk.set_free_bytes(0);
   auto run = JournalRun::start(journal.disk, directory, journal.history, 2);
@@ -344,7 +345,7 @@ TEST_CASE("a full disk does not keep a node from starting, only from taking inpu
   CHECK(read_and_compare(journal.disk, directory, journal.history).value() == 31);
 }
 
-TEST_CASE("a second process on the directory is refused, and so is a second start within one") {
+TEST_CASE("T63: a second process on the directory is refused, and so is a second start within one") {
   const ScratchDirectory scratch;
   PosixDisk disk;
   RecoveryOptions options;

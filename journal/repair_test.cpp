@@ -183,7 +183,7 @@ TEST_CASE("a hole takes only the batches that belong there, and nothing is chang
   CHECK(journal.fill_all() == 1);
 }
 
-TEST_CASE("a power cut at any step of a repair leaves the damage or the repaired segment, and repairing goes on") {
+TEST_CASE("T66: a power cut at any step of a repair leaves the damage or the repaired segment, and repairing goes on") {
   Damaged journal;
   journal.flip(2, journal.block(2, BlockType::batch, 3).first + 700);
   const auto holes = find_holes(journal.disk, directory);
@@ -264,7 +264,7 @@ struct Ambiguous {
   std::vector<BatchHeader> history;
 };
 
-TEST_CASE("a member cuts an ambiguous tail, and stays in limbo over starts until the leader's proof") {
+TEST_CASE("T44: a member cuts an ambiguous tail, and stays in limbo over starts until the leader's proof") {
   Ambiguous journal;
   for (int life = 0; life < 3; ++life) {
     const auto recovered = recover(journal.disk, {.directory = directory, .cluster = true});

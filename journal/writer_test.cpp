@@ -51,7 +51,7 @@ struct Run {
   std::unique_ptr<JournalRun> run;
 };
 
-TEST_CASE("a batch may fill a segment to the last sector; one sector more begins the next segment") {
+TEST_CASE("T53: a batch may fill a segment to the last sector; one sector more begins the next segment") {
   Run exact(large_batches);
   REQUIRE(exact.run->append(exact.run->maker().make({length_for(filling_payload)})));
   REQUIRE(exact.run->settle());
@@ -71,9 +71,11 @@ TEST_CASE("a batch may fill a segment to the last sector; one sector more begins
   CHECK(read_and_compare(longer.disk, directory, longer.history).value() == 2);
 }
 
-TEST_CASE("batches of every size around a sector come back bit for bit") {
+TEST_CASE("T55: batches of every size around a sector come back bit for bit") {
   Run every;
-  for (std::uint32_t length = 0; length <= 2 * disk_block_bytes + 16; length += 16)
+  for (std::uint32_t length = 0; length <= disk_block_bytes + 16; ++length)
+    REQUIRE(every.run->append(every.run->maker().make({length})));
+  for (std::uint32_t length = disk_block_bytes; length <= 2 * disk_block_bytes + 16; length += 16)
     REQUIRE(every.run->append(every.run->maker().make({length})));
   REQUIRE(every.run->append(every.run->maker().make({0, 0, 0})));
   REQUIRE(every.run->append(every.run->maker().make({})));
@@ -94,7 +96,7 @@ TEST_CASE("no more than max_inflight blocks are ever ahead of what is durable") 
   CHECK(run.run->writer().can_append());
 }
 
-TEST_CASE("written comes before durable, and one sync covers all that was written before it") {
+TEST_CASE("T41: written comes before durable, and one sync covers all that was written before it") {
   Run run;
   for (int i = 0; i < 10; ++i) run.run->poll();
   for (int i = 0; i < 4; ++i) REQUIRE(run.run->append(run.run->maker().make({100})));
@@ -145,7 +147,7 @@ TEST_CASE("each segment with batches starts with the schema they carry") {
     if (!segment.spare) CHECK(block_types(run.disk, segment.segment_id).front() == BlockType::schema);
 }
 
-TEST_CASE("a full disk holds appends back, and lets them go on when there is space again") {
+TEST_CASE("T36: a full disk holds appends back, and lets them go on when there is space again") {
   Run run;
   for (int i = 0; i < 5; ++i) run.run->poll();
   run.disk.set_free_bytes(0);
@@ -164,7 +166,7 @@ TEST_CASE("a full disk holds appends back, and lets them go on when there is spa
   CHECK_FALSE(run.run->writer().out_of_space());
 }
 
-TEST_CASE("ENOSPC from a write into space that was reserved is as final as any error") {
+TEST_CASE("T36: ENOSPC from a write into space that was reserved is as final as any error") {
   Run run;
   REQUIRE(run.run->append_random());
   for (int i = 0; i < 10; ++i) run.run->poll();

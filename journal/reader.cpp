@@ -147,7 +147,10 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
     const BlockHeader& header = *block.header;
     if (!std::exchange(position_known_, true)) position_ = position_before(header);
     if (!is_ignorable(header.type))
-      if (const auto defect = continuity_defect(position_, header)) return std::unexpected(damage(*defect));
+      if (const auto defect = continuity_defect(position_, header)) {
+        gap_ = true;
+        return std::unexpected(damage(*defect));
+      }
     if (header.type == BlockType::schema) keep_schema(block);
     if (header.type == BlockType::seal) sealed_ = true;
     const bool is_batch = header.type == BlockType::batch;
@@ -158,6 +161,20 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
     position_ = position_after(batch_);
     return BatchView{&batch_, block.payload};
   }
+}
+
+Result<bool> JournalReader::pass_damage() {
+  position_known_ = false;
+  begins_history_ = false;
+  tail_.reset();
+  judged_offset_ = 0;
+  if (std::exchange(gap_, false)) return true;  // the block itself is sound
+  if (!sealed_ && segment_.resume_behind()) return true;
+  if (sealed_) ++segment_id_;  // the next one could not be opened
+  sealed_ = true;
+  auto files = list_journal(*disk_, directory_);
+  if (!files) return std::unexpected(files.error());
+  return !files->segments.empty() && files->segments.back() > segment_id_;
 }
 
 Result<bool> JournalReader::at_end(const BlockExamination& bad) {

@@ -29,6 +29,10 @@ class JournalReader {
   /// The next batch, or nothing at the end. The view is valid until the next call.
   [[nodiscard]] Result<std::optional<BatchView>> next();
 
+  /// After an Error of damage: goes on behind it, at the next block that verifies, whose place in the history is then
+  /// taken from itself. False when nothing is behind it. For tools that show what is left.
+  [[nodiscard]] Result<bool> pass_damage();
+
   /// Where the last batch returned ends, or the one before the first to come.
   [[nodiscard]] const HistoryPosition& position() const { return position_; }
   /// The .bfbs a batch's schema_id names; known from the first batch that has it. Empty for one that was not met.
@@ -71,6 +75,7 @@ class JournalReader {
   bool sealed_ = true;               ///< the open segment's SEAL has been passed; or none is open yet
   std::uint64_t judged_offset_ = 0;  ///< where the end was last judged: judging reads the rest of the segment
   bool begins_history_ = false;      ///< the open segment, or the next, is the oldest of a pruned journal
+  bool gap_ = false;                 ///< the last error was of a sound block that does not follow
   bool position_known_ = false;
   HistoryPosition position_;
   BatchHeader batch_;

@@ -176,15 +176,17 @@ Result<void> Recovery::one_verdict() {
   const auto corrupt = is(TailClass::corrupt);
   damaged_ = corrupt != findings_.end();
   if (damaged_ && !options_.cluster)
-    return fail(ErrorCode::corrupt, fmt::format("{}; nothing was changed; restore this directory from a backup or from "
-                                                "another replica",
-                                                describe(*corrupt)));
+    return fail(
+        ErrorCode::corrupt,
+        fmt::format("{}; nothing was changed; run 'lockstep journal repair {}', which needs no other data where "
+                    "no batch is lost; else restore this directory from a backup or from another replica",
+                    describe(*corrupt), options_.directory));
   const auto found = is(TailClass::ambiguous);
   if (found == findings_.end() || options_.accept_tail || options_.cluster) return {};
   return fail(ErrorCode::ambiguous,
               fmt::format("{}; it cannot be told whether batch {} was ever acknowledged; nothing was changed; restore "
-                          "this directory, or start once with accept_tail to cut what is damaged",
-                          describe(*found), found->index));
+                          "this directory, or cut what is damaged by 'lockstep journal repair {} --accept-tail'",
+                          describe(*found), found->index, options_.directory));
 }
 
 Result<void> Recovery::judge() {

@@ -9,6 +9,7 @@
 
 #include "journal/directory.hpp"
 #include "journal/recovery.hpp"
+#include "journal/segment_builder.hpp"
 #include "journal/segment_scan.hpp"
 
 namespace lockstep {
@@ -45,80 +46,6 @@ Result<SegmentHeader> header_for(Disk& disk, const std::string& directory, std::
   return header;
 }
 
-/// Writes a segment's file block by block.
-class SegmentRewrite {
- public:
-  SegmentRewrite(Disk& disk, std::string path, const SegmentHeader& header, const HistoryPosition& before)
-      : disk_(disk), path_(std::move(path)), header_(header), position_(before) {
-    seal_.start(header, before);
-  }
-  ~SegmentRewrite() {
-    if (file_ != FileId::none) disk_.close(file_);
-  }
-  SegmentRewrite(const SegmentRewrite&) = delete;
-  SegmentRewrite& operator=(const SegmentRewrite&) = delete;
-
-  Result<void> start();
-  /// `header` has the block's meaning; where it lies is filled in here.
-  Result<void> add(BlockHeader header, std::span<const std::byte> payload);
-  Result<void> finish();
-  [[nodiscard]] std::uint64_t room() const { return header_.segment_bytes - offset_ - seal_block_bytes; }
-  [[nodiscard]] const HistoryPosition& position() const { return position_; }
-
- private:
-  Disk& disk_;
-  std::string path_;
-  FileId file_ = FileId::none;
-  SegmentHeader header_;
-  HistoryPosition position_;
-  SealBuilder seal_;
-  std::uint64_t offset_ = 0;
-  std::uint32_t blocks_ = 0;
-  Digest last_checksum_;
-};
-
-Result<void> SegmentRewrite::start() {
-  static_cast<void>(disk_.remove(path_));  // left by an attempt that did not get further
-  auto file = disk_.open(path_, OpenMode::create_direct);
-  if (!file) return std::unexpected(file.error());
-  file_ = *file;
-  AlignedBuffer sector(sizeof header_);
-  std::memcpy(sector.data(), &header_, sizeof header_);
-  last_checksum_ = header_.checksum;
-  offset_ = sizeof header_;
-  return disk_.write(file_, 0, sector.span());
-}
-
-Result<void> SegmentRewrite::add(BlockHeader header, std::span<const std::byte> payload) {
-  header.cluster_id = header_.cluster_id;
-  header.segment_id = header_.segment_id;
-  header.nonce = header_.nonce;
-  header.file_offset = offset_;
-  header.block_no = ++blocks_;
-  header.durable_block = blocks_ - 1;
-  header.prev_block = last_checksum_;
-  header.payload_digest = xxh3_128(payload);
-  const std::size_t header_bytes = block_header_bytes(payload.size());
-  AlignedBuffer block(header_bytes + round_up_to_block(payload.size()));
-  const auto area = block.span().subspan(header_bytes);
-  if (!payload.empty()) std::memcpy(area.data(), payload.data(), payload.size());
-  pad_for_journal(area, payload.size());
-  build_block(header, area.first(payload.size()), block.span());
-  std::memcpy(&last_checksum_, block.data(), sizeof last_checksum_);
-  if (header.type == BlockType::batch) {
-    seal_.add_batch(batch_header_of(header), offset_);
-    position_ = position_after(batch_header_of(header));
-  }
-  const std::uint64_t at = offset_;
-  offset_ += block_total_bytes(payload.size());
-  return disk_.write(file_, at, block.span().first(block_total_bytes(payload.size())));
-}
-
-Result<void> SegmentRewrite::finish() {
-  if (auto sealed = add(control_header(BlockType::seal, header_, position_), seal_.payload()); !sealed) return sealed;
-  return disk_.sync(file_);
-}
-
 class Filling {
  public:
   Filling(Disk& disk, const std::string& directory, const Hole& hole, std::span<const BatchView> batches)
@@ -134,9 +61,9 @@ class Filling {
   };
   Result<void> check_batches() const;
   Result<void> gather();
-  Result<void> write_file(SegmentRewrite& file, std::size_t& filled);
-  Result<void> add_kept(SegmentRewrite& file, const Kept& kept);
-  Result<void> add_schema(SegmentRewrite& file);
+  Result<void> write_file(SegmentBuilder& file, std::size_t& filled);
+  Result<void> add_kept(SegmentBuilder& file, const Kept& kept);
+  Result<void> add_schema(SegmentBuilder& file);
 
   Disk& disk_;
   const std::string& directory_;
@@ -193,7 +120,7 @@ Result<void> Filling::gather() {
 }
 
 /// Batches explain themselves by the schema before them; another segment has it too.
-Result<void> Filling::add_schema(SegmentRewrite& file) {
+Result<void> Filling::add_schema(SegmentBuilder& file) {
   const std::uint64_t wanted = !kept_.empty()      ? kept_.front().header.schema_id
                                : !batches_.empty() ? batches_.front().header->schema_id
                                                    : 0;
@@ -215,7 +142,7 @@ Result<void> Filling::add_schema(SegmentRewrite& file) {
   return {};
 }
 
-Result<void> Filling::add_kept(SegmentRewrite& file, const Kept& kept) {
+Result<void> Filling::add_kept(SegmentBuilder& file, const Kept& kept) {
   auto source = disk_.open(path_of(directory_, hole_.segment_id), OpenMode::read);
   if (!source) return std::unexpected(source.error());
   AlignedBuffer block(kept.header.total_bytes);
@@ -230,7 +157,7 @@ Result<void> Filling::add_kept(SegmentRewrite& file, const Kept& kept) {
   return file.add(kept.header, payload.first(kept.header.payload_bytes));
 }
 
-Result<void> Filling::write_file(SegmentRewrite& file, std::size_t& filled) {
+Result<void> Filling::write_file(SegmentBuilder& file, std::size_t& filled) {
   if (auto started = file.start(); !started) return started;
   if (auto added = add_schema(file); !added) return added;
   for (const Kept& kept : kept_)
@@ -260,7 +187,7 @@ Result<std::size_t> Filling::run() {
   std::size_t filled = 0;
   Result<void> result;
   {
-    SegmentRewrite file(disk_, temporary, *header, before_);
+    SegmentBuilder file(disk_, temporary, *header, before_);
     result = write_file(file, filled);
   }
   const auto files = list_journal(disk_, directory_);

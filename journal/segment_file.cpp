@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "journal/directory.hpp"
+#include "journal/file_copy.hpp"
 
 namespace lockstep {
 
@@ -28,30 +29,8 @@ Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHea
 }
 
 Result<void> keep_bad_copy(Disk& disk, const std::string& directory, std::uint64_t segment_id) {
-  const std::string path = directory + "/" + segment_name(segment_id);
-  const std::string copy_path = path + ".bad";
-  static_cast<void>(disk.remove(copy_path));  // left by an attempt that did not get further
-  auto from = disk.open(path, OpenMode::read);
-  if (!from) return std::unexpected(from.error());
-  auto to = disk.open(copy_path, OpenMode::create_direct);
-  Result<void> result;
-  if (!to) result = std::unexpected(to.error());
-  AlignedBuffer piece(std::size_t{1} << 20);
-  std::uint64_t offset = 0;
-  while (result) {
-    const auto got = disk.read(*from, offset, piece.span());
-    if (!got) result = std::unexpected(got.error());
-    if (!got || *got == 0) break;
-    std::memset(piece.data() + *got, 0, piece.size() - *got);
-    result = disk.write(*to, offset, piece.span().first(round_up_to_block(*got)));
-    offset += *got;
-  }
-  if (result) result = disk.truncate(*to, offset);
-  if (result) result = disk.sync(*to);
-  if (result) result = disk.sync_directory(directory);
-  disk.close(*from);
-  if (to) disk.close(*to);
-  return result;
+  const std::string name = segment_name(segment_id);
+  return copy_file(disk, directory + "/" + name, directory, name + ".bad");
 }
 
 void SealBuilder::start(const SegmentHeader& segment, const HistoryPosition& before) {

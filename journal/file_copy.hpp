@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// copy_file: a copy of a file under another name of its directory, or in another one. Blocking, any Disk.
+
+#include <string>
+
+#include "base/error.hpp"
+#include "journal/disk.hpp"
+
+namespace lockstep {
+
+/// Copies `from` to `directory`/`name`, durable when this returns. Replaces an older copy.
+[[nodiscard]] Result<void> copy_file(Disk& disk, const std::string& from, const std::string& directory,
+                                     const std::string& name);
+
+}  // namespace lockstep

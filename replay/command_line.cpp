@@ -121,9 +121,36 @@ void add_replay(CLI::App& app, const Application& application, Action& action) {
   add("verify", "execute all of it and compare with what the live run recorded", ReplayOptions::Mode::verify);
 }
 
+void add_journal_cut(CLI::App& journal, Action& action) {
+  auto* command =
+      journal.add_subcommand("cut", "Make a part of a journal a journal of its own, to be replayed elsewhere");
+  auto options = std::make_shared<JournalCutOptions>();
+  command->add_option("DIR", options->from, "data directory; it is only read")->required();
+  command->add_option("RANGE", options->range, "sequence numbers: A..B (B excluded), A..end; whole batches are taken");
+  command->add_option("--range", options->range, "as RANGE, for -N..end");
+  command->add_option("-o,--out", options->to, "new directory")->required();
+  command->add_flag("--with-snapshot", options->with_snapshot,
+                    "begin behind the newest snapshot before A, and take it along");
+  command->add_flag("--json", options->json, "one JSON object on stdout");
+  command->footer(exit_codes);
+  command->callback([options, &action] { action = [options] { return journal_cut_command(*options); }; });
+}
+
+void add_journal_repair(CLI::App& journal, Action& action) {
+  auto* command = journal.add_subcommand(
+      "repair", "Write anew what can be derived, of a stopped node's journal; the damaged file is kept as *.bad");
+  auto options = std::make_shared<JournalRepairOptions>();
+  command->add_option("DIR", options->data, "data directory")->required();
+  command->add_flag("--accept-tail", options->accept_tail,
+                    "also cut a damaged tail that may or may not have been acknowledged: your word for its loss");
+  command->add_flag("--json", options->json, "one JSON object on stdout");
+  command->footer(exit_codes);
+  command->callback([options, &action] { action = [options] { return journal_repair_command(*options); }; });
+}
+
 void add_journal(CLI::App& app, Action& action) {
   auto* command =
-      app.add_subcommand("journal", "Look at a journal: info, dump, verify; read-only, also of a live node");
+      app.add_subcommand("journal", "Look at a journal, also a live node's: info, verify, dump, follow; cut, repair");
   command->require_subcommand(1);
   const auto add = [&](const char* name, const char* meaning, ExitCode (*act)(const JournalOptionsCli&)) {
     auto* sub = command->add_subcommand(name, meaning);
@@ -141,6 +168,13 @@ void add_journal(CLI::App& app, Action& action) {
   dump->add_option("--range", options->range, "as RANGE");
   dump->add_option("--type", options->message_type, "only messages whose name contains this");
   dump->add_option("--limit", options->limit, "at most this many");
+  const auto [follow, follow_options] =
+      add("follow", "messages as they come, like tail -f, until SIGINT or SIGTERM", journal_follow_command);
+  follow->add_option("--last", follow_options->last, "begin this many messages before the end (default 10)");
+  follow->add_option("--type", follow_options->message_type, "only messages whose name contains this");
+  follow->add_option("--limit", follow_options->limit, "end after this many");
+  add_journal_cut(*command, action);
+  add_journal_repair(*command, action);
 }
 
 void add_hash(CLI::App& app, Action& action) {

@@ -55,11 +55,30 @@ struct JournalOptionsCli {
   std::string range;         ///< of seqs: "A..B" (half-open), "N", "-N..end"; empty: all
   std::string message_type;  ///< only messages whose name contains this
   std::uint64_t limit = 0;   ///< 0: no limit
+  std::uint64_t last = 10;   ///< follow: messages before the end to begin with
   bool json = false;
 };
 ExitCode journal_info_command(const JournalOptionsCli& options);
 ExitCode journal_dump_command(const JournalOptionsCli& options);
 ExitCode journal_verify_command(const JournalOptionsCli& options);
+/// Prints what comes until SIGINT or SIGTERM.
+ExitCode journal_follow_command(const JournalOptionsCli& options);
+
+struct JournalRepairOptions {
+  std::string data;
+  bool accept_tail = false;  ///< cut a tail of which it cannot be told whether it was acknowledged
+  bool json = false;
+};
+ExitCode journal_repair_command(const JournalRepairOptions& options);
+
+struct JournalCutOptions {
+  std::string from;
+  std::string to;
+  std::string range;
+  bool with_snapshot = false;
+  bool json = false;
+};
+ExitCode journal_cut_command(const JournalCutOptions& options);
 
 struct HashCompareOptions {
   std::vector<std::string> sides;

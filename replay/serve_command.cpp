@@ -4,37 +4,17 @@
 
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/system_error.hpp"
 #include "replay/commands.hpp"
+#include "replay/stop_signals.hpp"
 #include "runtime/node.hpp"
 
 namespace lockstep {
 namespace {
-
-/// SIGTERM and SIGINT, blocked in every thread and taken by the one that waits for them.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  /// Whether one came within `timeout_ms`.
-  [[nodiscard]] bool wait(long timeout_ms) const {
-    const timespec timeout{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000};
-    return sigtimedwait(&set_, nullptr, &timeout) > 0;
-  }
-
- private:
-  sigset_t set_{};
-};
 
 /// In one step, so that whoever waits for the file never reads half of it.
 Result<void> write_ready_file(const std::string& path, const Node& node) {
@@ -57,6 +37,7 @@ Result<void> write_ready_file(const std::string& path, const Node& node) {
 
 ExitCode serve_command(const Application& application, const ServeOptions& options) {
   const StopSignals signals;
+  std::signal(SIGPIPE, SIG_IGN);
   SystemClock clock;
   const auto make_reactor = [&] {
     return io::make_reactor(options.config.io, {.max_connections = options.config.max_connections});

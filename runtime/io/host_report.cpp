@@ -32,9 +32,10 @@ Capability row(std::string feature, bool good, std::string here, std::string ins
 }
 
 /// The word in brackets: "always [madvise] never" -> "madvise".
-std::string chosen(const std::string& choices) {
+std::string chosen(std::string_view choices) {
   const std::size_t open = choices.find('['), close = choices.find(']');
-  return open < close && close != std::string::npos ? choices.substr(open + 1, close - open - 1) : choices;
+  if (close == std::string_view::npos || open >= close) return std::string(choices);
+  return std::string(choices.substr(open + 1, close - open - 1));
 }
 
 void add_kernel(std::vector<Capability>& rows) {

@@ -7,7 +7,9 @@ build=$1; shift
 requests=1000000
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --requests) requests=${2:?--requests wants a number}; shift 2 ;;
+    --requests)
+      requests=${2:-}; shift; shift || true
+      [[ $requests =~ ^[1-9][0-9]+$ ]] || die "--requests is a number of at least 10, not '$requests'" ;;
     *) die "unknown option $1 (see ./dev demo --help)" ;;
   esac
 done

@@ -120,5 +120,49 @@ TEST_CASE("an executor allocates nothing while it runs a million messages") {
   CHECK(executor.traps() > 0);
 }
 
+TEST_CASE("an executor allocates nothing while it admits, answers and forgets requests of sessions") {
+  constexpr std::uint64_t sessions = 16;
+  constexpr std::uint64_t per_batch = 1000;
+  constexpr std::uint64_t batches = 60;
+  const Genesis genesis{
+      .application = application<Busy>().digest(), .checkpoint_interval = 1024, .shard_memory_bytes = 1U << 30U};
+  MemoryHistory history(genesis, 0, 0);
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t i = 0; i < sessions; ++i) {
+    numbers.push_back(history.add_session_open(1, session_number(1, 0, 1 + static_cast<std::uint32_t>(i)), 0));
+  }
+  history.seal(0);
+  MessageBuilder builder(4096);
+  for (std::uint64_t i = 0; i < batches * per_batch; ++i) {
+    const std::uint64_t n = i % 10 == 9 && i >= sessions ? i - sessions : i;  // a copy of the last now and then
+    const std::uint64_t request = 1 + n / sessions;
+    history.add({.target = ref<Busy>(n % 100).address(),
+                 .message_type = message_id<Deposit>,
+                 .session = numbers[n % sessions],
+                 .request = request,
+                 .ack_distance = static_cast<std::uint32_t>(std::min<std::uint64_t>(request, 40))},
+                builder.encode<Deposit>(n % 1000, 1), 0);
+    if (i % per_batch == per_batch - 1) history.seal(0);
+  }
+  ByteRing replies(1U << 20U);
+  CheckpointBoard board(genesis.shards, 1, genesis_digest(genesis));
+  Executor executor({.application = &application<Busy>(), .genesis = genesis, .replies = {&replies}, .board = &board});
+  std::uint64_t answers = 0;
+  std::uint64_t while_running = 0;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    bool done = false;
+    while (!done) {
+      const std::uint64_t before = allocations.load(std::memory_order_relaxed);
+      done = executor.step(history.batch(i));
+      // The first half takes what it needs for good.
+      if (i > history.size() / 2) while_running += allocations.load(std::memory_order_relaxed) - before;
+      for (; !replies.peek().empty(); replies.release()) ++answers;
+    }
+    while (board.poll()) continue;
+  }
+  CHECK(while_running == 0);
+  CHECK(answers >= batches * per_batch);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -11,7 +11,7 @@
 #include "runtime/agents/executor.hpp"
 #include "runtime/agents/frames.hpp"
 #include "runtime/agents/replica.hpp"
-#include "runtime/agents/testing/workload.hpp"
+#include "runtime/agents/testing/session_workload.hpp"
 
 namespace lockstep {
 namespace {
@@ -74,30 +74,44 @@ struct Node {
   std::vector<Checkpoint> checkpoints;
 };
 
+/// The history on one executor on this thread, then on several, each on a thread of its own.
+void check(const MemoryHistory& history) {
+  ByteRing ring(2048);
+  std::size_t reply_count = 0;
+  Replica one(workload(), workload_genesis(), {.replies = &ring});
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    one.run(history.batch(i), [&] { reply_count += drain(ring); });
+    reply_count += drain(ring);
+  }
+  for (const std::uint32_t executors : {2U, 4U}) {
+    CAPTURE(executors);
+    Node node(executors, workload_genesis());
+    node.run(history);
+    CHECK(node.checkpoints == one.checkpoints());
+    CHECK(node.reply_count == reply_count);
+    std::vector<ShardDigests> shards(workload_genesis().shards);
+    for (const auto& host : node.hosts) host->digest_shards(shards);
+    const Checkpoint end =
+        combine(*history.batch(history.size() - 1).header, genesis_digest(workload_genesis()), shards);
+    CHECK(end == one.end());
+  }
+}
+
 TEST_CASE("executors on threads of their own come to the same as one on one thread") {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     CAPTURE(seed);
     Workload load(seed);
     for (int i = 0; i < 60; ++i) load.random_batch();
-    ByteRing ring(2048);
-    std::size_t reply_count = 0;
-    Replica one(workload(), workload_genesis(), {.replies = &ring});
-    for (std::size_t i = 0; i < load.history().size(); ++i) {
-      one.run(load.history().batch(i), [&] { reply_count += drain(ring); });
-      reply_count += drain(ring);
-    }
-    for (const std::uint32_t executors : {2U, 4U}) {
-      CAPTURE(executors);
-      Node node(executors, workload_genesis());
-      node.run(load.history());
-      CHECK(node.checkpoints == one.checkpoints());
-      CHECK(node.reply_count == reply_count);
-      std::vector<ShardDigests> shards(workload_genesis().shards);
-      for (const auto& host : node.hosts) host->digest_shards(shards);
-      const Checkpoint end =
-          combine(*load.history().batch(load.history().size() - 1).header, genesis_digest(workload_genesis()), shards);
-      CHECK(end == one.end());
-    }
+    check(load.history());
+  }
+}
+
+TEST_CASE("and so they do with durable sessions") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    SessionWorkload load(seed);
+    for (int i = 0; i < 60; ++i) load.random_batch();
+    check(load.history());
   }
 }
 

@@ -136,6 +136,21 @@ TEST_CASE("a trap and a missing reply are answers too") {
   CHECK(bench.network.client_reads(client) == "-ERR the handler failed and its writes were undone (trap 4)\r\n+OK\r\n");
 }
 
+TEST_CASE("of two replies to one command the first is the answer, and the next command has its own") {
+  RespBench bench;
+  const auto client = bench.client();
+  bench.network.client_sends(client, "DEPOSIT 1 1\r\nDEPOSIT 1 2\r\n");
+  bench.turns(2);
+  const auto records = bench.waiting();
+  REQUIRE(records.size() == 2);
+  bench.answer_amount(records[0], 10);
+  bench.answer_amount(records[0], 11);
+  bench.answer_amount(records[1], 20);
+  bench.answer_amount(records[1], 21);
+  bench.turns(2);
+  CHECK(bench.network.client_reads(client) == ":10\r\n:20\r\n");
+}
+
 TEST_CASE("bytes that are not RESP end the connection behind the answers it has earned") {
   RespBench bench;
   const auto client = bench.client();

@@ -2,10 +2,12 @@
 
 /// Message → actor → reply without a network and without a disk: the bank's deposits, stamped by the sequencer, sealed
 /// into batches with chain and digests, run by the executor with state roots on, replies taken off their ring. One
-/// thread does all of it, so the figure is the cost of a message, not of a hand-over.
+/// thread does all of it, so the figure is the cost of a message, not of a hand-over. With sessions, it is that of a
+/// native client's request, which runs once and whose answer is kept; without, that of a RESP command.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +21,7 @@
 #include "bench/support/report.hpp"
 #include "bench/support/rounds.hpp"
 #include "bench/support/table.hpp"
+#include "control_generated.h"
 #include "runtime/agents/frames.hpp"
 #include "runtime/agents/sequencer.hpp"
 #include "runtime/execution.hpp"
@@ -31,7 +34,7 @@ constexpr std::uint64_t messages_per_sample = 200'000;
 /// A node without its outside: pool, sequencer, executor, reply ring.
 class InProcess {
  public:
-  InProcess(std::uint64_t accounts, std::uint32_t checkpoint_interval)
+  InProcess(std::uint64_t accounts, std::uint32_t checkpoint_interval, std::uint64_t sessions)
       : accounts_(accounts),
         genesis_(genesis_of(checkpoint_interval)),
         execution_(bank_application(), genesis_,
@@ -40,6 +43,7 @@ class InProcess {
         builder_(4096) {
     sequencer_.add_due(execution_.due(0));
     sequencer_.append_genesis(encode(genesis_), now_.real_ns);
+    for (std::uint64_t i = 0; i < sessions; ++i) open_session();
     for (std::uint64_t account = 0; account < accounts_; ++account) {
       prepare(prepared_[0], account);
       submit(prepared_[0]);
@@ -91,15 +95,37 @@ class InProcess {
     message.header = header;
   }
 
+  void open_session() {
+    flatbuffers::FlatBufferBuilder fbb;
+    fbb.Finish(control::CreateSessionOpen(fbb, 1));
+    RecordHeader header;
+    header.kind = RecordKind::session_open;
+    header.length = fbb.GetSize();
+    header.request = session_number(1, 0, 1);
+    append(header, fbb.GetBufferPointer());
+    sessions_.push_back({sequencer_.last_seq(), 0});
+  }
+
   void submit(const Prepared& message) {
-    std::byte* room = sequencer_.claim(message.header.length);
+    RecordHeader header = message.header;
+    if (!sessions_.empty()) {
+      Session& session = sessions_[sent_ % sessions_.size()];
+      header.session = session.number;
+      header.request = ++session.requests;
+      header.ack_distance = static_cast<std::uint32_t>(std::min(session.requests, depth) - 1);
+    }
+    append(header, message.payload.data());
+    ++sent_;
+  }
+
+  void append(const RecordHeader& header, const void* payload) {
+    std::byte* room = sequencer_.claim(header.length);
     while (room == nullptr) {
       turn();
-      room = sequencer_.claim(message.header.length);
+      room = sequencer_.claim(header.length);
     }
-    std::memcpy(room, message.payload.data(), message.header.length);
-    sequencer_.commit(message.header, now_.real_ns += 100);
-    ++sent_;
+    std::memcpy(room, payload, header.length);
+    sequencer_.commit(header, now_.real_ns += 100);
   }
 
   void turn() {
@@ -111,7 +137,7 @@ class InProcess {
     while (execution_.board().poll()) ++checkpoints_;
     ByteRing& replies = execution_.replies(0, 0);
     for (auto frame = replies.peek(); !frame.empty(); frame = replies.peek()) {
-      ++answered_;
+      if (reinterpret_cast<const ReplyFrame*>(frame.data())->outcome != lockstep::Outcome::session) ++answered_;
       replies.release();
     }
     replies.flush();
@@ -122,6 +148,13 @@ class InProcess {
     LOCKSTEP_ASSERT(answered_ == sent_, "every message is answered once");
   }
 
+  /// As a client that keeps so many requests in flight.
+  static constexpr std::uint64_t depth = 64;
+  struct Session {
+    std::uint64_t number = 0;
+    std::uint64_t requests = 0;
+  };
+  std::vector<Session> sessions_;
   std::vector<Prepared> prepared_ = std::vector<Prepared>(16'384);
   std::uint64_t accounts_;
   Genesis genesis_;
@@ -140,15 +173,18 @@ int run(const Options& options) {
     const char* name;
     std::uint64_t accounts;
     std::uint32_t interval;
+    std::uint64_t sessions;
   };
-  constexpr std::array shapes{Shape{"1,000 accounts, root every 1,024 messages", 1'000, 1024},
-                              Shape{"1,000 accounts, no roots", 1'000, 1U << 30},
-                              Shape{"1,000,000 accounts, root every 1,024 messages", 1'000'000, 1024},
-                              Shape{"1,000,000 accounts, root every 65,536 messages", 1'000'000, 65'536}};
+  constexpr std::array shapes{Shape{"1,000 accounts, root every 1,024 messages", 1'000, 1024, 0},
+                              Shape{"1,000 accounts, root every 1,024, 16 durable sessions", 1'000, 1024, 16},
+                              Shape{"1,000 accounts, no roots", 1'000, 1U << 30, 0},
+                              Shape{"1,000 accounts, no roots, 16 durable sessions", 1'000, 1U << 30, 16},
+                              Shape{"1,000,000 accounts, root every 1,024 messages", 1'000'000, 1024, 0},
+                              Shape{"1,000,000 accounts, root every 65,536 messages", 1'000'000, 65'536, 0}};
   std::vector<std::unique_ptr<InProcess>> nodes;
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
-    nodes.push_back(std::make_unique<InProcess>(shape.accounts, shape.interval));
+    nodes.push_back(std::make_unique<InProcess>(shape.accounts, shape.interval, shape.sessions));
     cases.push_back({shape.name, [node = nodes.back().get()] { return Sample{1e3 / node->sample(), false}; }});
   }
   fmt::print("{}", describe_machine());

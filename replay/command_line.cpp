@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "replay/commands.hpp"
@@ -20,12 +23,24 @@ constexpr const char* exit_codes =
 /// What the parsed command does; set by the callback of the subcommand that was named.
 using Action = std::function<ExitCode()>;
 
+/// CLI11's own says that 0 is not in a range that ends at 1e308.
+CLI::Validator positive() {
+  return {[](const std::string& text) {
+            return text.find_first_not_of('0') == std::string::npos ? std::string("must be at least 1") : std::string();
+          },
+          "", "positive"};
+}
+
 /// A configuration file first, then flags over it, whatever their order on the command line.
 struct ServeFlags {
   std::string config_file;
   bool dump_config = false;
   ServeOptions options;
-  std::map<std::string, std::string> over;  ///< TOML key: value, as given by flags
+  struct Given {
+    std::string flag;
+    std::string value;
+  };
+  std::map<std::string, Given> over;  ///< by TOML key, what flags gave
 };
 
 void add_serve(CLI::App& app, const Application& application, const Program& program, Action& action) {
@@ -38,8 +53,8 @@ void add_serve(CLI::App& app, const Application& application, const Program& pro
   const auto flag = [&](const char* name, const char* key, bool quoted, const char* meaning) {
     command->add_option_function<std::string>(
         name,
-        [flags, key, quoted](const std::string& value) {
-          flags->over[key] = quoted ? fmt::format("'''{}'''", value) : value;
+        [flags, name, key, quoted](const std::string& value) {
+          flags->over[key] = {name, quoted ? fmt::format("'''{}'''", value) : value};
         },
         meaning);
   };
@@ -59,10 +74,9 @@ void add_serve(CLI::App& app, const Application& application, const Program& pro
       NodeConfig& config = flags->options.config;
       if (!flags->config_file.empty())
         if (const auto loaded = load_config(flags->config_file, config); !loaded) return report(loaded.error());
-      for (const auto& [key, value] : flags->over) {
-        const auto dot = key.find('.');
-        const std::string line = fmt::format("[{}]\n{} = {}\n", key.substr(0, dot), key.substr(dot + 1), value);
-        if (const auto parsed = parse_config(line, "command line", config); !parsed) return report(parsed.error());
+      for (const auto& [key, given] : flags->over) {
+        const std::string line = fmt::format("{} = {}\n", key, given.value);
+        if (const auto parsed = parse_config(line, given.flag, config); !parsed) return report(parsed.error());
       }
       if (!flags->dump_config) return serve_command(application, flags->options);
       fmt::print("{}", dump_config(config));
@@ -78,10 +92,10 @@ void add_bench(CLI::App& app, const Program& program, Action& action) {
   options->program = program;
   options->load.requests = 1'000'000;
   command->add_option("--connect", options->connect, "HOST:PORT of the node's native protocol")->required();
-  command->add_option("--requests", options->load.requests, "how many")->check(CLI::PositiveNumber);
+  command->add_option("--requests", options->load.requests, "how many")->check(positive());
   command
       ->add_option("--rate", options->load.rate, "planned requests per second (open loop); 0: as fast as answers come")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e9));
   command->add_option("--connections", options->load.connections, "to the node")->check(CLI::Range(1, 10'000));
   command->add_option("--depth", options->load.depth, "requests in flight per connection")->check(CLI::Range(1, 4096));
   command->add_option("--threads", options->load.threads, "that send")->check(CLI::Range(1, 64));
@@ -109,7 +123,7 @@ void add_replay(CLI::App& app, const Application& application, Action& action) {
     if (mode == ReplayOptions::Mode::until)
       sub->add_option("SEQ", options->stop_before_seq, "stop before the batch that holds this sequence number")
           ->required()
-          ->check(CLI::PositiveNumber);
+          ->check(positive());
     sub->footer(exit_codes);
     sub->callback([options, layout, &application, &action] {
       options->own_threads = *layout == "dedicated";
@@ -196,7 +210,7 @@ void add_skip(CLI::App& app, Action& action) {
   auto options = std::make_shared<SkipOptions>();
   command->add_option("SEQ", options->seq, "sequence number, as the halted node names it")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--data", options->data, "data directory of the stopped node")->required();
   command->footer(exit_codes);
   command->callback([options, &action] { action = [options] { return skip_command(*options); }; });
@@ -208,6 +222,35 @@ void add_doctor(CLI::App& app, Action& action) {
   command->add_option("--data", options->data, "the data directory whose disk is looked at; default: the current one");
   command->add_flag("--json", options->json, "one JSON object on stdout");
   command->callback([options, &action] { action = [options] { return doctor_command(*options); }; });
+}
+
+/// What is wrong with the command line: names it, and what there is instead.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  std::string path = arguments[0];
+  for (std::size_t i = 1;; ++i) {
+    const auto all = command->get_subcommands([](const CLI::App*) { return true; });
+    if (all.empty()) break;
+    const std::string word = i < arguments.size() && !arguments[i].starts_with('-') ? arguments[i] : std::string();
+    const auto named = std::ranges::find(all, word, [](const CLI::App* each) { return each->get_name(); });
+    if (named == all.end()) {
+      std::string there_are;
+      for (const CLI::App* each : all) there_are += (there_are.empty() ? "" : ", ") + each->get_name();
+      return fmt::format("{}; {} has {}",
+                         word.empty() ? "no command is named" : fmt::format("unknown command '{}'", word), path,
+                         there_are);
+    }
+    command = *named;
+    path += " " + word;
+  }
+  std::string what = error.what();
+  const std::vector<std::string> unexpected = app.remaining(true);
+  for (const std::string& argument : arguments) {
+    if (std::ranges::find(unexpected, argument) == unexpected.end()) continue;
+    what = fmt::format("unexpected argument '{}'", argument);
+    break;
+  }
+  return fmt::format("{}; {} --help lists what there is", what, path);
 }
 
 }  // namespace
@@ -235,7 +278,8 @@ int run_command_line(const Application* application, const Program& program, int
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return static_cast<int>(report({ErrorCode::usage, usage_error(app, error, {argv, argv + argc})}));
   }
   return static_cast<int>(action());
 }

@@ -183,8 +183,9 @@ bool is_section(std::string_view section) {
   return false;
 }
 
-std::unexpected<Error> refuse(const std::string& file, const toml::node& node, const std::string& what) {
-  return fail(ErrorCode::usage, fmt::format("{}:{}: {}", file, node.source().begin.line, what));
+std::unexpected<Error> refuse(const std::string& name, const toml::source_region& at, std::string_view what) {
+  if (name.starts_with("--")) return fail(ErrorCode::usage, fmt::format("{}: {}", name, what));
+  return fail(ErrorCode::usage, fmt::format("{}:{}: {}", name, at.begin.line, what));
 }
 
 }  // namespace
@@ -206,21 +207,21 @@ Result<void> parse_config(std::string_view toml_text, const std::string& name, N
   try {
     parsed = toml::parse(toml_text);
   } catch (const toml::parse_error& error) {
-    return fail(ErrorCode::usage, fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+    return refuse(name, error.source(), error.description());
   }
   for (const auto& [section, content] : parsed) {
     const toml::table* table = content.as_table();
     if (table == nullptr || !is_section(section.str()))
-      return refuse(name, content,
+      return refuse(name, content.source(),
                     fmt::format("unknown section or key '{}'; --dump-config prints all there are", section.str()));
     for (const auto& [entry, value] : *table) {
       const Key* key = find_key(section.str(), entry.str());
       if (key == nullptr)
         return refuse(
-            name, value,
+            name, value.source(),
             fmt::format("unknown key '{}' in [{}]; --dump-config prints all there are", entry.str(), section.str()));
       if (const auto wanted = key->read(config, value))
-        return refuse(name, value, fmt::format("[{}] {} must be {}", section.str(), entry.str(), *wanted));
+        return refuse(name, value.source(), fmt::format("[{}] {} must be {}", section.str(), entry.str(), *wanted));
     }
   }
   return {};

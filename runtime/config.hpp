@@ -66,7 +66,8 @@ struct NodeConfig {
 /// key, and what it may be.
 [[nodiscard]] Result<void> load_config(const std::string& path, NodeConfig& config);
 
-/// As load_config, from text; `name` stands for the file in errors.
+/// As load_config, from text; `name` stands for the file in errors. A name that begins with -- is a flag's, which has
+/// no lines.
 [[nodiscard]] Result<void> parse_config(std::string_view text, const std::string& name, NodeConfig& config);
 
 /// What no single key can be checked for: values that must fit each other. Errors name the keys.

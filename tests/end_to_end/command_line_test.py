@@ -43,6 +43,12 @@ def usage_and_help():
     refused(2, ["--data"], bank, "serve")
     refused(2, ["fsync", "write", "none"], bank, "serve", "--data", "x", "--durability", "maybe")
     refused(2, ["HOST:PORT"], bank, "serve", "--data", work + "/never", "--listen", "nonsense")
+    refused(2, ["'sevre'", "serve, replay"], bank, "sevre")
+    refused(2, ["'dmp'", "dump"], lockstep, "journal", "dmp", "x")
+    refused(2, ["'--durabilty'", "serve --help"], bank, "serve", "--data", "x", "--durabilty", "none")
+    refused(2, ["--executors: ", "0 to 64"], bank, "serve", "--data", "x", "--executors", "1000")
+    refused(2, ["--spin-us: "], bank, "serve", "--data", "x", "--spin-us", "abc")
+    refused(2, ["at least 1"], bank, "replay", "until", "0", "--data", "x")
     refused(2, ["Redis"], bank, "serve", "--data", work + "/never2", "--resp", "127.0.0.1:0")
     assert "durability" in run(bank, "serve", "--data", "x", "--dump-config")
 

@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <random>
 
+#include "journal/snapshots.hpp"
 #include "kv.hpp"
 #include "kv_resp.hpp"
 #include "tests/simulation/simulated_node.hpp"
@@ -48,12 +50,13 @@ struct Outcome {
   MemoryDisk disk;
   int acknowledged = 0;
 };
-Outcome write_until_power_cut(std::uint64_t seed, MemoryDisk disk, ManualClock& clock, int already_sent) {
+Outcome write_until_power_cut(std::uint64_t seed, MemoryDisk disk, ManualClock& clock, int already_sent,
+                              std::uint64_t cut_at = 0, std::uint64_t snapshot_every_bytes = 0) {
   std::mt19937_64 random(seed);
   SimulatedNode simulated(application<kv::Database>(), &kv::resp_application, std::move(disk), clock,
-                          1 + static_cast<std::uint32_t>(random() % 3));
+                          1 + static_cast<std::uint32_t>(random() % 3), snapshot_every_bytes);
   REQUIRE_MESSAGE(simulated.refusal().empty(), simulated.refusal());
-  simulated.disk().fail_at(1 + random() % 60, MemoryDisk::Fault::power_cut, 5);
+  simulated.disk().fail_at(cut_at != 0 ? cut_at : 1 + random() % 60, MemoryDisk::Fault::power_cut, 5);
   Writer writer{simulated.network().connect(SimulatedNode::resp_listener), already_sent, already_sent};
   while (!simulated.node().failed()) {
     writer.send(simulated.network(), 1 + static_cast<int>(random() % 20));
@@ -99,6 +102,33 @@ TEST_CASE("whatever a power cut leaves, a restarted node has every acknowledged 
   // LOCKSTEP_SEED=N runs that seed alone, LOCKSTEP_SEEDS=N the first N.
   if (const auto one = number_in_environment("LOCKSTEP_SEED")) return run_seed(*one);
   for (std::uint64_t seed = 1; seed <= number_in_environment("LOCKSTEP_SEEDS").value_or(24); ++seed) run_seed(seed);
+}
+
+TEST_CASE("T50: a power cut at any operation of a node that takes snapshots loses nothing that it acknowledged") {
+  constexpr std::uint64_t every_bytes = 64 << 10;
+  constexpr std::uint64_t first_cut = 40;  // by then some checkpoints have passed
+  std::size_t named = 0;
+  std::size_t half_made = 0;
+  for (std::uint64_t cut_at = first_cut; cut_at < first_cut + 120; ++cut_at) {
+    CAPTURE(cut_at);
+    ManualClock clock(1'700'000'000'000'000'000);
+    Outcome outcome = write_until_power_cut(cut_at, MemoryDisk(cut_at), clock, 0, cut_at, every_bytes);
+    if (cut_at % 4 == 0)
+      outcome =
+          write_until_power_cut(cut_at + 1, std::move(outcome.disk), clock, outcome.acknowledged, 60, every_bytes);
+    const auto names = outcome.disk.list("/node");
+    REQUIRE(names);
+    const auto snapshots = list_snapshots(outcome.disk, "/node");
+    REQUIRE(snapshots);
+    if (!snapshots->empty()) ++named;
+    if (std::ranges::any_of(*names, is_half_made_snapshot)) ++half_made;
+    SimulatedNode restarted(application<kv::Database>(), &kv::resp_application, std::move(outcome.disk), clock, 2,
+                            every_bytes);
+    REQUIRE_MESSAGE(restarted.refusal().empty(), restarted.refusal());
+    check_promises(restarted, clock, outcome.acknowledged);
+  }
+  CHECK(named > 10);
+  CHECK(half_made > 0);
 }
 
 TEST_CASE("a node that lost its disk acknowledges nothing more, and says so") {

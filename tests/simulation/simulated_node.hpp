@@ -41,7 +41,7 @@ class SimulatedNode {
 
   /// `resp` null: only native clients, on listener 0.
   SimulatedNode(const Application& application, const resp::Application* resp, MemoryDisk disk, ManualClock& clock,
-                std::uint32_t executors)
+                std::uint32_t executors, std::uint64_t snapshot_every_bytes = 0)
       : disk_(std::move(disk)) {
     disk_.shuffle_completions();
     NodeConfig config;
@@ -55,6 +55,9 @@ class SimulatedNode {
     config.max_batch_bytes = 64 << 10;
     config.max_frame_bytes = 32 << 10;
     config.batch_slabs = 8;
+    config.snapshot_every_bytes = snapshot_every_bytes;
+    config.snapshot_quota_bytes = 1 << 20;
+    config.journal_kept_bytes = 0;
     config.genesis = {.shards = 8, .max_rounds = 64, .checkpoint_interval = 64, .seed = 5};
     const auto reactor = [this]() -> Result<std::unique_ptr<io::Reactor>> {
       return std::make_unique<SimulatedReactor>(network_, disk_);

@@ -31,9 +31,10 @@ Result<SnapshotReader> SnapshotReader::open(Disk& disk, const std::string& path,
   auto file = disk.open(path, mode);
   if (!file) return std::unexpected(file.error());
   SnapshotReader reader(disk, path, *file);
-  reader.buffer_ = AlignedBuffer(piece_bytes);
+  reader.buffer_ = AlignedBuffer(disk_block_bytes);
   if (auto checked = reader.read_ends(); !checked) return std::unexpected(checked.error());
   if (auto checked = reader.read_table(); !checked) return std::unexpected(checked.error());
+  reader.buffer_ = AlignedBuffer(std::min<std::uint64_t>(piece_bytes, reader.header_.image_bytes));
   return reader;
 }
 
@@ -129,7 +130,8 @@ Result<void> SnapshotReader::read_table() {
 
 Result<std::span<const std::byte>> SnapshotReader::next(std::uint64_t most) {
   if (buffered_.empty() && buffered_until_ < header_.image_bytes) {
-    const auto into = buffer_.span().first(std::min<std::uint64_t>(piece_bytes, header_.image_bytes - buffered_until_));
+    const auto into =
+        buffer_.span().first(std::min<std::uint64_t>(buffer_.size(), header_.image_bytes - buffered_until_));
     if (auto read = read_at(disk_block_bytes + buffered_until_, into); !read) return std::unexpected(read.error());
     buffered_until_ += into.size();
     buffered_ = into;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <ranges>
 
+#include "journal/directory.hpp"
 #include "journal/reader.hpp"
+#include "journal/segment_scan.hpp"
 
 namespace lockstep {
 namespace {
@@ -105,6 +108,27 @@ Result<void> remove_half_made_snapshots(Disk& disk, const std::string& directory
     if (auto removed = disk.remove(directory + "/" + name); !removed) return removed;
   }
   return {};
+}
+
+Result<std::vector<std::uint64_t>> journal_goes_on_from(Disk& disk, const std::string& directory,
+                                                        const SnapshotHeader& snapshot) {
+  const auto reached = reaches_back_to(disk, directory, snapshot_name(snapshot.index), snapshot);
+  if (!reached) return std::unexpected(reached.error());
+  auto files = list_journal(disk, directory);
+  if (!files) return std::unexpected(files.error());
+  const auto state = look_at_hard_state(disk, directory);
+  if (!state) return std::unexpected(state.error());
+  std::vector<std::uint64_t> needed;
+  for (const std::uint64_t id : std::ranges::reverse_view(files->segments)) {
+    if (!*reached || id < state->oldest_segment_id) break;
+    BlockStream segment(disk);
+    if (auto opened = segment.open(directory + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
+    if (is_blank(segment)) continue;
+    needed.insert(needed.begin(), id);
+    if (position_before(*segment.examine().header).index <= snapshot.index) return needed;
+  }
+  return fail(ErrorCode::incomplete,
+              fmt::format("the journal in {} begins behind batch {}", directory, snapshot.index + 1));
 }
 
 Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory, SnapshotPreference preference) {

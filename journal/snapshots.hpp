@@ -28,6 +28,11 @@ struct SnapshotChoice {
   std::optional<SnapshotReader> snapshot;  ///< verified, before its first image; nothing: execute from the first batch
   std::vector<std::string> passed_over;    ///< why newer ones were not taken, one line each
 };
+/// The segments that a history needs to go on from a snapshot, ascending: from the last one that begins at or before
+/// the batch behind it. Refused when the journal begins later, ends earlier, or is of another history.
+[[nodiscard]] Result<std::vector<std::uint64_t>> journal_goes_on_from(Disk& disk, const std::string& directory,
+                                                                      const SnapshotHeader& snapshot);
+
 /// What to go on from if there is a choice.
 enum class SnapshotPreference {
   newest,       ///< the least to execute

@@ -204,6 +204,38 @@ void add_hash(CLI::App& app, Action& action) {
   sub->callback([options, &action] { action = [options] { return hash_compare_command(*options); }; });
 }
 
+void add_snapshot(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("snapshot", "The state at a batch, in a file: take, list, verify, restore");
+  command->require_subcommand(1);
+  const auto look = [&](const char* name, const char* meaning, ExitCode (*act)(const SnapshotOptions&)) {
+    auto* sub = command->add_subcommand(name, meaning);
+    auto options = std::make_shared<SnapshotOptions>();
+    sub->add_option("AT", options->at, "data directory, or the file of a snapshot (*.snp)")->required();
+    sub->add_flag("--json", options->json, "one JSON object on stdout");
+    sub->footer(exit_codes);
+    sub->callback([options, act, &action] { action = [options, act] { return act(*options); }; });
+  };
+  look("list", "what there is, newest first; images are not read", snapshot_list_command);
+  look("verify", "read all, and compare with the state roots", snapshot_verify_command);
+
+  auto* take = command->add_subcommand("take", "have a live node take one at its next checkpoint, and wait for it");
+  auto taken = std::make_shared<SnapshotTakeOptions>();
+  take->add_option("ADMIN", taken->admin, "HOST:PORT of the node's admin address")->required();
+  take->add_option("--timeout-ms", taken->timeout_ms, "until it must be done")->check(CLI::Range(1, 86'400'000));
+  take->add_flag("--json", taken->json, "one JSON object on stdout");
+  take->footer(exit_codes);
+  take->callback([taken, &action] { action = [taken] { return snapshot_take_command(*taken); }; });
+
+  auto* restore = command->add_subcommand("restore", "make a data directory that `serve` goes on from");
+  auto restored = std::make_shared<SnapshotRestoreOptions>();
+  restore->add_option("FILE", restored->snapshot, "the snapshot")->required();
+  restore->add_option("--data", restored->data, "the directory to make: missing or empty")->required();
+  restore->add_option("--journal", restored->journal, "data directory of a stopped node, for the batches behind it");
+  restore->add_flag("--json", restored->json, "one JSON object on stdout");
+  restore->footer(exit_codes);
+  restore->callback([restored, &action] { action = [restored] { return snapshot_restore_command(*restored); }; });
+}
+
 void add_skip(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("skip", "Have every run of the history pass over a message that crashes the program");
@@ -273,6 +305,7 @@ int run_command_line(const Application* application, const Program& program, int
   }
   add_journal(app, action);
   add_hash(app, action);
+  add_snapshot(app, action);
   add_skip(app, action);
   add_doctor(app, action);
   try {

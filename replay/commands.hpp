@@ -88,6 +88,29 @@ struct HashCompareOptions {
 };
 ExitCode hash_compare_command(const HashCompareOptions& options);
 
+struct SnapshotOptions {
+  std::string at;  ///< a data directory, or a snapshot's file
+  bool json = false;
+};
+ExitCode snapshot_list_command(const SnapshotOptions& options);
+ExitCode snapshot_verify_command(const SnapshotOptions& options);
+
+struct SnapshotTakeOptions {
+  std::string admin;  ///< HOST:PORT of a node
+  int timeout_ms = 60'000;
+  bool json = false;
+};
+/// Has a node take a snapshot, and waits for it.
+ExitCode snapshot_take_command(const SnapshotTakeOptions& options);
+
+struct SnapshotRestoreOptions {
+  std::string snapshot;  ///< its file
+  std::string data;      ///< directory to make
+  std::string journal;   ///< a stopped node's data directory; empty: none
+  bool json = false;
+};
+ExitCode snapshot_restore_command(const SnapshotRestoreOptions& options);
+
 struct SkipOptions {
   std::string data;
   std::uint64_t seq = 0;

@@ -25,6 +25,10 @@ HashSide side_of_directory(const std::string& directory) {
     return side;
   }
   for (const HashEntry& entry : content->entries) {
+    if (entry.kind == HashKind::resumed) {  // before it some may be missing, which would look like a difference
+      side.checkpoints.clear();
+      side.closing.clear();
+    }
     side.checkpoints.push_back(checkpoint_of(entry));
     if (entry.kind == HashKind::closing) side.closing.push_back(entry.index);
   }

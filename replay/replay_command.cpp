@@ -12,6 +12,7 @@
 #include "replay/progress.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
 #include "runtime/history_run.hpp"
+#include "runtime/history_start.hpp"
 #include "runtime/recorded_roots.hpp"
 
 namespace lockstep {
@@ -19,6 +20,7 @@ namespace {
 
 struct Replayed {
   HistoryRun run;
+  HistoryPosition from;
   std::uint64_t compared = 0;
   std::uint64_t missing = 0;
   std::optional<Finding> tail;
@@ -26,8 +28,8 @@ struct Replayed {
 };
 
 /// The largest batch, and the last seq, of a journal: what the pool's slabs and the progress bar need.
-Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const std::string& data) {
-  auto reader = JournalReader::open(disk, data);
+Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const std::string& data, std::uint64_t from) {
+  auto reader = JournalReader::open(disk, data, from);
   if (!reader) return std::unexpected(reader.error());
   std::uint32_t largest_bytes = 0;
   while (true) {
@@ -41,43 +43,55 @@ Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const s
 
 Result<Replayed> replay(const Application& application, const ReplayOptions& options) {
   PosixDisk disk;
-  const auto genesis = read_genesis(disk, options.data);
-  if (!genesis) return std::unexpected(genesis.error());
-  if (!*genesis) return fail(ErrorCode::incomplete, fmt::format("{}: the journal is empty", options.data));
-  if ((*genesis)->application != application.digest())
+  auto start = find_history_start(disk, options.data, StartFrom::earliest);
+  if (!start) return std::unexpected(start.error());
+  const std::optional<Genesis>& genesis = start->genesis;
+  if (!genesis) return fail(ErrorCode::incomplete, fmt::format("{}: the journal is empty", options.data));
+  if (genesis->application != application.digest())
     return fail(ErrorCode::incompatible,
                 fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
                             "replay it with the program that wrote it",
-                            options.data, (*genesis)->application, application.digest()));
-  const auto measured = measure(disk, options.data);
+                            options.data, genesis->application, application.digest()));
+  const auto measured = measure(disk, options.data, start->position.index + 1);
   if (!measured) return std::unexpected(measured.error());
   const auto [largest_bytes, last_seq] = *measured;
   auto content = read_hash_log(disk, options.data);
   if (!content) return std::unexpected(content.error());
   RecordedRoots recorded(std::move(*content));
-  auto reader = JournalReader::open(disk, options.data);
+  if (options.stop_before_seq != 0 && options.stop_before_seq <= start->position.seq)
+    return fail(ErrorCode::incomplete,
+                fmt::format("{}: the history begins behind seq {}, with the snapshot of batch {}", options.data,
+                            start->position.seq, start->position.index));
+  auto reader = JournalReader::open(disk, options.data, start->position.index + 1);
   if (!reader) return std::unexpected(reader.error());
 
   auto skips = read_skips(disk, options.data);
   if (!skips) return std::unexpected(skips.error());
-  Execution execution(application, **genesis,
-                      {.executors = options.executors,
-                       .slabs = 16,
-                       .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
-                       .observed = false,
-                       .skips = std::move(*skips)});
+  auto execution =
+      start->execution(application, *genesis,
+                       {.executors = options.executors,
+                        .slabs = 16,
+                        .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
+                        .observed = false,
+                        .skips = std::move(*skips)});
+  if (!execution) return std::unexpected(execution.error());
+  if (start->snapshot)
+    if (auto equal = recorded.begin_at(checkpoint_of(start->snapshot->header())); !equal)
+      return std::unexpected(equal.error());
   Progress progress("replaying", "messages", options.stop_before_seq != 0 ? options.stop_before_seq - 1 : last_seq);
   HistoryRunOptions run_options;
   run_options.own_threads = options.own_threads;
+  run_options.from = start->position;
   run_options.stop_before_seq = options.stop_before_seq;
   run_options.on_checkpoint = [&](const Checkpoint& checkpoint) { return recorded.compare(checkpoint); };
   run_options.on_progress = [&](std::uint64_t seq) { progress.update(seq); };
   SystemClock clock;
   const std::int64_t started_ns = clock.steady_ns();
-  auto run = run_history(*reader, execution, clock, run_options);
+  auto run = run_history(*reader, **execution, clock, run_options);
   progress.finish();
   if (!run) return std::unexpected(run.error());
-  Replayed replayed{*run, 0, 0, reader->tail(), static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
+  Replayed replayed{*run, start->position, 0,
+                    0,    reader->tail(),  static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
   if (run->last.index != 0)
     if (auto equal = recorded.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
   replayed.compared = recorded.compared();
@@ -87,9 +101,12 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
 
 void print_text(const ReplayOptions& options, const Replayed& replayed) {
   const HistoryRun& run = replayed.run;
+  if (replayed.from.index != 0)
+    fmt::print("from the snapshot of batch {}: the journal does not reach back to its first batch\n",
+               with_separators(replayed.from.index));
   fmt::print("replayed {} batches, {} messages on {} executors{} in {:.2f} s ({:.2f} M/s), {} traps\n",
-             with_separators(run.last.index), with_separators(run.end.seq), options.executors,
-             options.own_threads ? "" : " (one thread)", replayed.seconds,
+             with_separators(run.last.index - replayed.from.index), with_separators(run.end.seq - replayed.from.seq),
+             options.executors, options.own_threads ? "" : " (one thread)", replayed.seconds,
              static_cast<double>(run.handlers) / std::max(replayed.seconds, 1e-9) / 1e6, run.traps);
   fmt::print("root {}  effects {}  chain {}  at batch {}\n", run.final_state.root.short_hex(),
              run.final_state.effects.short_hex(), run.final_state.chain.short_hex(), run.final_state.batch);
@@ -105,6 +122,7 @@ void print_json(const ReplayOptions& options, const Replayed& replayed, bool equ
   nlohmann::json out{{"schema", "lockstep.replay/1"},
                      {"data", options.data},
                      {"executors", options.executors},
+                     {"from_batch", replayed.from.index},
                      {"batches", run.last.index},
                      {"seq", run.end.seq},
                      {"root", run.final_state.root.hex()},

@@ -5,11 +5,13 @@
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/system_error.hpp"
 #include "replay/commands.hpp"
+#include "replay/progress.hpp"
 #include "replay/stop_signals.hpp"
 #include "runtime/node.hpp"
 
@@ -42,7 +44,13 @@ ExitCode serve_command(const Application& application, const ServeOptions& optio
   const auto make_reactor = [&] {
     return io::make_reactor(options.config.io, {.max_connections = options.config.max_connections});
   };
-  auto node = Node::open(application, options.program.resp, options.config, clock, make_reactor);
+  std::optional<Progress> progress;
+  const auto show = [&](std::uint64_t seq, std::uint64_t last_seq) {
+    if (!progress) progress.emplace("recovering", "messages", last_seq);
+    progress->update(seq);
+  };
+  auto node = Node::open(application, options.program.resp, options.config, clock, make_reactor, show);
+  progress.reset();
   if (!node) return report(node.error());
   log(LogLevel::info, "node", "{}", (*node)->summary());
   (*node)->start();

@@ -38,6 +38,11 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
   serve("/metrics", "text/plain; version=0.0.4", std::move(handlers.metrics));
   serve("/status", "application/json", std::move(handlers.status));
   serve("/hash", "application/json", std::move(handlers.hash));
+  serve("/snapshot", "application/json", [snapshot = handlers.snapshot] { return snapshot(false); });
+  http.Post("/snapshot",
+            [snapshot = std::move(handlers.snapshot)](const httplib::Request&, httplib::Response& response) {
+              response.set_content(snapshot(true), "application/json");
+            });
 
   int port = at.port;
   if (port == 0) {
@@ -60,11 +65,14 @@ AdminServer::~AdminServer() {
   if (server_->thread.joinable()) server_->thread.join();
 }
 
-Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, int timeout_ms) {
+namespace {
+
+template <class Ask>
+Result<std::string> ask_admin(const io::Endpoint& at, const std::string& path, int timeout_ms, Ask ask) {
   httplib::Client client(at.host, at.port);
   client.set_connection_timeout(std::chrono::milliseconds(timeout_ms));
   client.set_read_timeout(std::chrono::milliseconds(timeout_ms));
-  const httplib::Result reply = client.Get(path);
+  const httplib::Result reply = ask(client);
   if (!reply)
     return fail(ErrorCode::incomplete,
                 fmt::format("{}: no answer in {} ms ({})", at.text(), timeout_ms, httplib::to_string(reply.error())));
@@ -72,6 +80,16 @@ Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, i
     return fail(ErrorCode::incomplete,
                 fmt::format("{}{}: HTTP status {}; is this a lockstep admin address?", at.text(), path, reply->status));
   return reply->body;
+}
+
+}  // namespace
+
+Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, int timeout_ms) {
+  return ask_admin(at, path, timeout_ms, [&](httplib::Client& client) { return client.Get(path); });
+}
+
+Result<std::string> admin_post(const io::Endpoint& at, const std::string& path, int timeout_ms) {
+  return ask_admin(at, path, timeout_ms, [&](httplib::Client& client) { return client.Post(path); });
 }
 
 Result<io::Endpoint> parse_endpoint(const std::string& text) {

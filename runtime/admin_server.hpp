@@ -2,8 +2,9 @@
 #pragma once
 
 /// AdminServer: the node's one HTTP address for operators, on loopback by default: GET /metrics (Prometheus text),
-/// /status and /hash (JSON). It runs on threads of its own, off the message path, and only reads what the handlers hand
-/// out. Requests are bounded in size and time; anything but those three paths is 404.
+/// /status, /hash and /snapshot (JSON); a POST of /snapshot asks for a snapshot. It runs on threads of its own, off the
+/// message path, and only reads what the handlers hand out. Requests are bounded in size and time; anything else is
+/// 404.
 
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@ struct AdminHandlers {
   std::function<std::string()> metrics;
   std::function<std::string()> status;
   std::function<std::string()> hash;
+  std::function<std::string(bool ask)> snapshot;  ///< `ask`: for a snapshot, before answering
 };
 
 class AdminServer {
@@ -37,6 +39,9 @@ class AdminServer {
 
 /// One GET of an admin address, body in the result; errors name the address. `timeout_ms` bounds connect and read each.
 [[nodiscard]] Result<std::string> admin_get(const io::Endpoint& at, const std::string& path, int timeout_ms);
+
+/// As admin_get, a POST without a body.
+[[nodiscard]] Result<std::string> admin_post(const io::Endpoint& at, const std::string& path, int timeout_ms);
 
 /// "HOST:PORT" or ":PORT" (127.0.0.1); errors say what an address looks like.
 [[nodiscard]] Result<io::Endpoint> parse_endpoint(const std::string& text);

@@ -7,14 +7,17 @@
 
 using namespace lockstep;
 
-TEST_CASE("the admin address serves its three pages and nothing else") {
+TEST_CASE("the admin address serves its pages and nothing else") {
   auto server = AdminServer::start({}, {.metrics = [] { return std::string("m"); },
                                         .status = [] { return std::string("{}"); },
-                                        .hash = [] { return std::string("[]"); }});
+                                        .hash = [] { return std::string("[]"); },
+                                        .snapshot = [](bool ask) { return std::string(ask ? "asked" : "looked"); }});
   REQUIRE(server.has_value());
   CHECK(admin_get((*server)->endpoint(), "/metrics", 2000).value() == "m");
   CHECK(admin_get((*server)->endpoint(), "/status", 2000).value() == "{}");
   CHECK(admin_get((*server)->endpoint(), "/hash", 2000).value() == "[]");
+  CHECK(admin_get((*server)->endpoint(), "/snapshot", 2000).value() == "looked");
+  CHECK(admin_post((*server)->endpoint(), "/snapshot", 2000).value() == "asked");
   const auto other = admin_get((*server)->endpoint(), "/etc/passwd", 2000);
   REQUIRE_FALSE(other.has_value());
   CHECK(other.error().message.find("404") != std::string::npos);
@@ -22,9 +25,9 @@ TEST_CASE("the admin address serves its three pages and nothing else") {
 
 TEST_CASE("an admin address in use is refused by name") {
   const auto page = [] { return std::string(); };
-  const auto first = AdminServer::start({}, {page, page, page});
+  const auto first = AdminServer::start({}, {page, page, page, [](bool) { return std::string(); }});
   REQUIRE(first.has_value());
-  const auto second = AdminServer::start((*first)->endpoint(), {page, page, page});
+  const auto second = AdminServer::start((*first)->endpoint(), {page, page, page, [](bool) { return std::string(); }});
   REQUIRE_FALSE(second.has_value());
   CHECK(second.error().code == ErrorCode::busy);
   CHECK(second.error().message.find((*first)->endpoint().text()) != std::string::npos);

@@ -144,7 +144,8 @@ Result<void> Node::Parts::open_admin() {
   if (!at) return std::unexpected(at.error());
   auto server = AdminServer::start(*at, {.metrics = [this] { return prometheus_text(samples()); },
                                          .status = [this] { return status(); },
-                                         .hash = [this] { return hash_page(checkpoints->recent()); }});
+                                         .hash = [this] { return hash_page(checkpoints->recent()); },
+                                         .snapshot = [this](bool ask) { return snapshot_page(ask); }});
   if (!server) return std::unexpected(server.error());
   admin = std::move(*server);
   return {};
@@ -212,8 +213,10 @@ void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
 }
 
 Result<std::unique_ptr<Node>> Node::open(const Application& application, const resp::Application* resp,
-                                         const NodeConfig& config, Clock& clock, const ReactorFactory& make_reactor) {
+                                         const NodeConfig& config, Clock& clock, const ReactorFactory& make_reactor,
+                                         const StartProgress& progress) {
   auto parts = std::make_unique<Parts>(application, resp, config, clock);
+  parts->progress = progress;
   for (std::uint32_t i = 0; i < config.perimeters; ++i) {
     auto reactor = make_reactor();
     if (!reactor) return std::unexpected(reactor.error());

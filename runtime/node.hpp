@@ -27,6 +27,10 @@ namespace lockstep {
 /// Makes one thread's I/O. Called in open(), once for each perimeter; the first also has the journal's disk.
 using ReactorFactory = std::function<Result<std::unique_ptr<io::Reactor>>()>;
 
+/// Called now and then while history is executed at the start: the last seq handed to the executors, and the last one
+/// there is. On the opening thread.
+using StartProgress = std::function<void(std::uint64_t seq, std::uint64_t last_seq)>;
+
 class Node {
  public:
   /// Recovers the data directory, executes its history, compares it with the roots recorded beside it
@@ -34,7 +38,8 @@ class Node {
   /// What is passed by reference or pointer outlives the node.
   [[nodiscard]] static Result<std::unique_ptr<Node>> open(const Application& application, const resp::Application* resp,
                                                           const NodeConfig& config, Clock& clock,
-                                                          const ReactorFactory& make_reactor);
+                                                          const ReactorFactory& make_reactor,
+                                                          const StartProgress& progress = {});
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;

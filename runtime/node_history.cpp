@@ -51,7 +51,7 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   if (!log_opened) return std::unexpected(log_opened.error());
   hash_log = std::make_unique<HashLog>(std::move(*log_opened));
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
-  auto run = run_from(*start);
+  auto run = run_from(*start, end.seq);
   if (!run) return std::unexpected(run.error());
   history = *run;
   if (halted_before) return {};
@@ -60,7 +60,7 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   return {};
 }
 
-Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start) {
+Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start, std::uint64_t last_seq) {
   Disk& disk = reactors[0]->disk();
   auto content = read_hash_log(disk, config.data);
   if (!content) return std::unexpected(content.error());
@@ -84,6 +84,7 @@ Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start) {
     checkpoints->remember(checkpoint);
     return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
   };
+  if (progress) options.on_progress = [&](std::uint64_t seq) { progress(seq, last_seq); };
   auto run = run_history(*reader, *execution, clock, options);
   if (run && run->end.index != 0 && !halted_before)
     if (auto equal = roots.compare_end(run->final_state); !equal) return std::unexpected(equal.error());

@@ -41,6 +41,7 @@ struct Node::Parts {
   const resp::Application* resp_application;
   NodeConfig config;
   Clock& clock;
+  StartProgress progress;  // of open(); may be empty
   NodeLayout layout;
 
   std::vector<std::unique_ptr<io::Reactor>> reactors;  // one a perimeter; [0] also has the journal's disk
@@ -75,7 +76,7 @@ struct Node::Parts {
   Result<void> open();
   Result<Recovered> recover_journal();
   Result<void> run_journal(const HistoryPosition& end);
-  Result<HistoryRun> run_from(const HistoryStart& start);
+  Result<HistoryRun> run_from(const HistoryStart& start, std::uint64_t last_seq);
   void make_snapshots(std::uint64_t newest_index);
   Result<Execution::Options> execution_options(const HistoryPosition& end);
   Result<void> open_journal(Recovered&& recovered);
@@ -92,6 +93,8 @@ struct Node::Parts {
   [[nodiscard]] bool failed() const { return journal != nullptr && journal->failed(); }
   [[nodiscard]] std::vector<Sample> samples() const;
   [[nodiscard]] std::string status() const;
+  void add_snapshot_samples(std::vector<Sample>& all) const;
+  [[nodiscard]] std::string snapshot_page(bool ask) const;
 };
 
 }  // namespace lockstep

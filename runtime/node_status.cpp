@@ -45,6 +45,7 @@ std::vector<Sample> Node::Parts::samples() const {
                  "1: no room for the next segment; clients are held back.",
                  journal != nullptr && journal->lacks_space() ? 1.0 : 0.0,
                  {}});
+  add_snapshot_samples(all);
   for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
     double sum = 0;
     for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
@@ -55,6 +56,37 @@ std::vector<Sample> Node::Parts::samples() const {
                    {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
   }
   return all;
+}
+
+void Node::Parts::add_snapshot_samples(std::vector<Sample>& all) const {
+  if (snapshots == nullptr) return;
+  const SnapshotMetrics& metrics = snapshots->metrics();
+  const auto add = [&](Sample::Kind kind, const char* name, const char* help, double value) {
+    all.push_back({kind, name, help, value, {}});
+  };
+  using enum Sample::Kind;
+  const auto value = [](const Counter& from) { return static_cast<double>(from.value()); };
+  add(counter, "lockstep_snapshots_total", "Snapshots taken.", value(metrics.taken_total));
+  add(counter, "lockstep_snapshots_abandoned_total", "Snapshots given up, for lack of quota or disk.",
+      value(metrics.abandoned_total));
+  add(counter, "lockstep_snapshot_bytes_total", "Written into snapshots.", value(metrics.bytes_total));
+  add(gauge, "lockstep_snapshot_batch", "Batch of the newest snapshot.", value(metrics.last_index));
+  add(gauge, "lockstep_snapshot_duration_seconds", "From the wish to the newest snapshot until it was durable.",
+      value(metrics.last_duration_ns) / 1e9);
+}
+
+std::string Node::Parts::snapshot_page(bool ask) const {
+  nlohmann::json page{{"schema", "lockstep.snapshot/1"}, {"data", config.data}};
+  if (snapshots == nullptr) {
+    page["failure"] = "the node is halted: there is nothing new to take a snapshot of";
+    return page.dump();
+  }
+  if (ask) page["asked"] = snapshots->ask();
+  const SnapshotAgent::Answer answer = snapshots->answer();
+  page["done"] = answer.done;
+  page["batch"] = answer.last_index;
+  page["failure"] = answer.failure;
+  return page.dump();
 }
 
 std::string Node::Parts::status() const {

@@ -266,4 +266,20 @@ std::optional<SealView> parse_seal(std::span<const std::byte> payload) {
   return SealView{summary, {reinterpret_cast<const SealEntry*>(entries.data()), summary->entry_count}};
 }
 
+std::optional<HistoryPosition> parse_truncate(std::span<const std::byte> payload) {
+  if (payload.size() != sizeof(TruncateTarget)) return std::nullopt;
+  const auto* target = reinterpret_cast<const TruncateTarget*>(payload.data());
+  return HistoryPosition{target->last_index, target->last_seq, target->last_time_ns, target->last_chain};
+}
+
+TruncateTarget truncate_target(const HistoryPosition& position) {
+  return {position.index, position.seq, position.time_ns, 0, position.chain};
+}
+
+HistoryPosition position_behind(const HistoryPosition& position, const BlockExamination& block) {
+  if (block.header->type == BlockType::batch) return position_after(batch_header_of(*block.header));
+  if (block.header->type == BlockType::truncate) return parse_truncate(block.payload).value_or(position);
+  return position;
+}
+
 }  // namespace lockstep

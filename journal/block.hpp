@@ -80,4 +80,11 @@ struct SealView {
 };
 [[nodiscard]] std::optional<SealView> parse_seal(std::span<const std::byte> payload);
 
+/// Where a TRUNCATE's payload says the history ends, or nothing when its length does not fit.
+[[nodiscard]] std::optional<HistoryPosition> parse_truncate(std::span<const std::byte> payload);
+[[nodiscard]] TruncateTarget truncate_target(const HistoryPosition& position);
+
+/// Where the history ends behind a valid block that follows `position`.
+[[nodiscard]] HistoryPosition position_behind(const HistoryPosition& position, const BlockExamination& block);
+
 }  // namespace lockstep

@@ -120,7 +120,7 @@ static_assert(offsetof(SegmentHeader, build_id) == 120 && offsetof(SegmentHeader
 enum class BlockType : std::uint8_t {
   batch = 1,     ///< payload: the batch's records
   mark = 2,      ///< no payload; says that all before it is durable, written when nothing else would say so
-  truncate = 3,  ///< a cluster member takes back a suffix that lost an election; never in a stand-alone journal
+  truncate = 3,  ///< payload: TruncateTarget; a suffix that lost an election is taken back; never stand-alone
   seal = 4,      ///< payload: SealSummary and its entries; the last block of a segment
   schema = 5,    ///< payload: the .bfbs that explains the batches behind it
 };
@@ -216,6 +216,17 @@ inline constexpr std::size_t max_seal_entries = 128;
 static_assert(sizeof(SealSummary) + max_seal_entries * sizeof(SealEntry) <= inline_payload_bytes,
               "a SEAL is one sector, which the writer keeps free for it");
 inline constexpr std::uint64_t seal_block_bytes = disk_block_bytes;
+
+/// Payload of a TRUNCATE: where the history ends behind it. The block's own header says, as each does, where it ended
+/// before.
+struct TruncateTarget {
+  std::uint64_t last_index = 0;
+  std::uint64_t last_seq = 0;
+  std::int64_t last_time_ns = 0;
+  std::uint64_t zero = 0;
+  Digest last_chain;
+};
+static_assert(sizeof(TruncateTarget) == 48 && offsetof(TruncateTarget, last_chain) == 32);
 
 /// Header bytes of a block with this payload.
 [[nodiscard]] constexpr std::uint32_t block_header_bytes(std::size_t payload_bytes) {

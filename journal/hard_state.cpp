@@ -43,7 +43,7 @@ std::optional<std::uint16_t> find_lagging_copy(Disk& disk, FileId file, HardStat
 }
 
 bool is_newer(const HardState& state) {
-  return state.version != journal_version || (state.flags & ~hard_state_has_skips) != 0 || state.zero1 != 0 ||
+  return state.version != journal_version || (state.flags & ~hard_state_known_flags) != 0 || state.zero1 != 0 ||
          !all_zero(std::as_bytes(std::span(state.zero0))) || !all_zero(std::as_bytes(std::span(state.zero2)));
 }
 

@@ -35,6 +35,9 @@ inline constexpr std::uint64_t hard_state_file_bytes = hard_state_second_copy + 
 
 /// Some batch of the journal holds a skip (journal/skips.hpp).
 inline constexpr std::uint32_t hard_state_has_skips = 1;
+/// Some segment may have a TRUNCATE block: whoever reads the history has to look ahead for it.
+inline constexpr std::uint32_t hard_state_has_truncates = 2;
+inline constexpr std::uint32_t hard_state_known_flags = hard_state_has_skips | hard_state_has_truncates;
 
 /// What a start found of the log's end, and what a cluster's member may therefore not do: neither vote nor lead until
 /// the leader has proved that it holds all it may have acknowledged. Kept over starts.
@@ -49,7 +52,7 @@ struct HardState {
   std::uint64_t magic = hard_state_magic;
   std::uint16_t version = journal_version;
   std::uint16_t copy = 0;   ///< 0 or 1
-  std::uint32_t flags = 0;  ///< hard_state_has_skips
+  std::uint32_t flags = 0;  ///< hard_state_has_…
   ClusterId cluster_id;
   std::uint64_t replica_id = 0;
   std::uint64_t sequence = 0;  ///< + 1 with each store

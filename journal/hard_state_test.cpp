@@ -160,9 +160,10 @@ TEST_CASE("T43: two bad copies, contradicting copies, a gap and a wrong size are
 }
 
 TEST_CASE("a newer version and bytes this version keeps zero are refused as incompatible") {
-  for (const auto& change : std::vector<std::function<void(HardState&)>>{
-           [](HardState& state) { state.version = journal_version + 1; }, [](HardState& state) { state.flags = 2; },
-           [](HardState& state) { state.zero2[5] = 1; }}) {
+  for (const auto& change :
+       std::vector<std::function<void(HardState&)>>{[](HardState& state) { state.version = journal_version + 1; },
+                                                    [](HardState& state) { state.flags = hard_state_known_flags + 1; },
+                                                    [](HardState& state) { state.zero2[5] = 1; }}) {
     MemoryDisk disk = new_disk();
     rewrite(disk, change, true);
     const auto file = HardStateFile::open(disk, "data");

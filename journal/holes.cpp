@@ -60,7 +60,7 @@ bool HoleSearch::take(std::uint64_t id, const BlockExamination& block) {
     if (!follows) open_hole(id, "batches are missing before this block");
   }
   if (open_) close_hole(start);
-  position_ = header.type == BlockType::batch ? position_after(batch_header_of(header)) : start;
+  position_ = position_behind(start, block);
   return true;
 }
 
@@ -74,7 +74,8 @@ bool HoleSearch::acknowledged_from_here(const BlockExamination& bad) {
 Result<void> HoleSearch::walk(std::uint64_t id, bool last) {
   for (;;) {
     BlockExamination block = segment_.examine();
-    if (auto error = unusable(segment_, block)) return std::unexpected(std::move(*error));
+    if (auto error = unusable(segment_, block, (hard_state_.flags & hard_state_has_truncates) != 0))
+      return std::unexpected(std::move(*error));
     if (block.verdict == BlockVerdict::valid) {
       if (take(id, block)) {
         const bool sealed = block.header->type == BlockType::seal;

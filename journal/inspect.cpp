@@ -41,6 +41,7 @@ class Inspection {
   std::optional<HistoryPosition> before_;
   bool undamaged_ = true;
   std::array<Anchor, 2> anchors_;
+  Trail trail_;
 };
 
 Result<void> Inspection::list_segments() {
@@ -122,6 +123,7 @@ Result<void> Inspection::scan(std::size_t at) {
     context.durable_index = known_durable(info_.hard_state);
     context.later_segment_has_blocks = at + 1 < used_;
     context.anchors = anchors_;
+    if ((info_.hard_state.flags & hard_state_has_truncates) != 0) context.trail = &trail_;
     context.check_records = depth_ == InspectDepth::records;
     context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
     auto first = scan_segment(segment, context);
@@ -145,6 +147,7 @@ Result<JournalInfo> Inspection::run() {
   anchors_ = anchors_of(*hard_state);
   if (auto listed = list_segments(); !listed) return std::unexpected(listed.error());
   if (info_.hard_state.oldest_segment_id == 1) before_ = HistoryPosition{};
+  trail_.start({});
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
   if (info_.sound())

@@ -16,6 +16,7 @@ Result<JournalReader> JournalReader::open(Disk& disk, const std::string& directo
   if (!hard_state) return std::unexpected(hard_state.error());
   JournalReader reader(disk, directory, *hard_state, from_index);
   if (auto found = reader.find_start(); !found) return std::unexpected(found.error());
+  if (auto looked = reader.look_ahead_for_truncates(); !looked) return std::unexpected(looked.error());
   if (auto passed = reader.pass_to_start(); !passed) return std::unexpected(passed.error());
   return reader;
 }
@@ -65,6 +66,33 @@ Result<void> JournalReader::find_start() {
   segment_ = BlockStream(*disk_);
   segment_id_ = start - 1;
   return {};
+}
+
+Result<void> JournalReader::look_ahead_for_truncates() {
+  if ((hard_state_.flags & hard_state_has_truncates) == 0) return {};
+  auto files = list_journal(*disk_, directory_);
+  if (!files) return std::unexpected(files.error());
+  for (const std::uint64_t id : files->segments) {
+    BlockStream segment(*disk_);
+    if (id <= segment_id_ || !segment.open(directory_ + "/" + segment_name(id)) || segment.header_defect()) continue;
+    for (;;) {
+      const BlockExamination block = segment.examine();
+      if (block.verdict != BlockVerdict::valid) break;
+      const auto target =
+          block.header->type == BlockType::truncate ? parse_truncate(block.payload) : std::optional<HistoryPosition>();
+      if (target) truncates_.push_back({id, segment.offset(), target->index});
+      segment.accept(block);
+    }
+  }
+  return {};
+}
+
+bool JournalReader::is_taken_back(std::uint64_t offset, std::uint64_t index) const {
+  return std::ranges::any_of(truncates_, [&](const Truncate& truncate) {
+    const bool behind =
+        truncate.segment_id > segment_id_ || (truncate.segment_id == segment_id_ && truncate.offset > offset);
+    return behind && truncate.last_index < index;
+  });
 }
 
 Result<void> JournalReader::pass_to_start() {
@@ -137,7 +165,8 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
       if (!*opened) return std::nullopt;
     }
     const BlockExamination block = segment_.examine();
-    if (auto error = unusable(segment_, block)) return std::unexpected(std::move(*error));
+    if (auto error = unusable(segment_, block, (hard_state_.flags & hard_state_has_truncates) != 0))
+      return std::unexpected(std::move(*error));
     if (block.verdict != BlockVerdict::valid) {
       const auto ended = at_end(block);
       if (!ended) return std::unexpected(ended.error());
@@ -155,10 +184,11 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
     if (header.type == BlockType::seal) sealed_ = true;
     const bool is_batch = header.type == BlockType::batch;
     if (is_batch) batch_ = batch_header_of(header);
+    const bool taken_back = is_batch && is_taken_back(segment_.offset(), header.index);
+    if (!is_ignorable(header.type)) position_ = position_behind(position_, block);
     segment_.accept(block);
     tail_.reset();
-    if (!is_batch) continue;
-    position_ = position_after(batch_);
+    if (!is_batch || taken_back) continue;
     return BatchView{&batch_, block.payload};
   }
 }

@@ -6,7 +6,8 @@
 /// journal too: at its end next() returns nothing and may be called again later. Damage that was once durable is an
 /// Error; a torn or ambiguous tail is an end, and tail() says so. A history that was pruned begins later than with
 /// batch
-/// 1. One thread.
+/// 1. Batches that a cluster's member took back are not returned; of its live journal, one that is taken back later may
+/// have been, and indexes then run back. One thread.
 
 #include <optional>
 #include <string>
@@ -47,6 +48,13 @@ class JournalReader {
     std::vector<std::byte> bytes;
   };
 
+  /// Batches before it, above last_index, are taken back.
+  struct Truncate {
+    std::uint64_t segment_id = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t last_index = 0;
+  };
+
   JournalReader(Disk& disk, std::string directory, const HardState& hard_state, std::uint64_t from_index)
       : disk_(&disk),
         directory_(std::move(directory)),
@@ -58,6 +66,9 @@ class JournalReader {
   /// What a segment's first block follows from; nothing when there is none that tells.
   [[nodiscard]] Result<std::optional<HistoryPosition>> start_of(std::uint64_t id);
   [[nodiscard]] Result<void> pass_to_start();
+  [[nodiscard]] Result<void> look_ahead_for_truncates();
+  /// Whether a TRUNCATE behind the open segment's `offset` takes batch `index` back.
+  [[nodiscard]] bool is_taken_back(std::uint64_t offset, std::uint64_t index) const;
   [[nodiscard]] Result<std::optional<BatchView>> next_batch();
   [[nodiscard]] Result<bool> open_segment(std::uint64_t id);
   [[nodiscard]] Result<bool> next_segment();
@@ -80,6 +91,7 @@ class JournalReader {
   HistoryPosition position_;
   BatchHeader batch_;
   std::vector<Schema> schemas_;
+  std::vector<Truncate> truncates_;  ///< from where reading starts on
   std::optional<Finding> tail_;
 };
 

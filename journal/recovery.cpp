@@ -145,6 +145,9 @@ Result<void> Recovery::scan_all() {
   ScanContext context;
   context.durable_index = known_durable(state);
   context.anchors = anchors;
+  Trail trail;
+  trail.start({});
+  if ((state.flags & hard_state_has_truncates) != 0) context.trail = &trail;
   const bool pruned = state.oldest_segment_id > 1;
   if (!pruned) context.before = HistoryPosition{};
   for (std::size_t i = 0; i < used_; ++i) {

@@ -103,7 +103,7 @@ Result<void> Filling::gather() {
   do {
     for (;;) {
       const BlockExamination block = segment.examine();
-      if (auto error = unusable(segment, block)) return std::unexpected(std::move(*error));
+      if (auto error = unusable(segment, block, true)) return std::unexpected(std::move(*error));
       if (block.verdict != BlockVerdict::valid) break;
       const BlockHeader& header = *block.header;
       const HistoryPosition start = position_before(header);

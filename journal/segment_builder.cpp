@@ -37,6 +37,10 @@ Result<void> SegmentBuilder::add(BlockHeader header, std::span<const std::byte> 
     seal_.add_batch(batch_header_of(header), offset_);
     position_ = position_after(batch_header_of(header));
   }
+  if (header.type == BlockType::truncate) {
+    position_ = parse_truncate(payload).value_or(position_);
+    seal_.go_back(position_);
+  }
   const std::uint64_t at = offset_;
   offset_ += block_total_bytes(payload.size());
   return disk_.write(file_, at, block.span().first(block_total_bytes(payload.size())));

@@ -58,6 +58,13 @@ void SealBuilder::add_batch(const BatchHeader& batch, std::uint64_t offset) {
   ++entries_[summary_.entry_count - 1].count;
 }
 
+void SealBuilder::go_back(const HistoryPosition& position) {
+  summary_.last_index = position.index;
+  summary_.last_seq = position.seq;
+  summary_.last_time_ns = position.time_ns;
+  summary_.last_chain = position.chain;
+}
+
 std::span<const std::byte> SealBuilder::payload() {
   std::memcpy(bytes_, &summary_, sizeof summary_);
   const std::size_t entry_bytes = summary_.entry_count * sizeof(SealEntry);

@@ -25,6 +25,8 @@ class SealBuilder {
  public:
   void start(const SegmentHeader& segment, const HistoryPosition& before);
   void add_batch(const BatchHeader& batch, std::uint64_t offset);
+  /// The history ends at `position` again: batches behind it are taken back.
+  void go_back(const HistoryPosition& position);
   [[nodiscard]] std::uint64_t batches() const { return summary_.batches; }
   /// The SEAL's payload; valid until the next call.
   [[nodiscard]] std::span<const std::byte> payload();

@@ -26,6 +26,10 @@ std::optional<std::string_view> defect_in_history(const SegmentScan& scan, const
   if (is_ignorable(header.type)) return std::nullopt;
   if (const auto defect = continuity_defect(scan.position, header)) return defect;
   if (header.type == BlockType::seal) return seal_defect(scan, block.payload, context.from_middle);
+  if (header.type == BlockType::truncate && context.trail != nullptr) {
+    const auto target = parse_truncate(block.payload);
+    return target ? context.trail->defect_of(*target) : std::optional<std::string_view>("its length does not fit");
+  }
   if (header.type != BlockType::batch || !context.check_records) return std::nullopt;
   const BatchHeader batch = batch_header_of(header);
   const auto defect = batch_defect({&batch, block.payload});
@@ -33,15 +37,21 @@ std::optional<std::string_view> defect_in_history(const SegmentScan& scan, const
   return *defect;
 }
 
-void take(SegmentScan& scan, const BlockExamination& block, std::uint64_t offset) {
+void take(SegmentScan& scan, const BlockExamination& block, std::uint64_t offset, Trail* trail) {
   const BlockHeader& header = *block.header;
   ++scan.blocks;
   if (header.type == BlockType::seal) scan.sealed = true;
   if (header.type == BlockType::schema) scan.schema_ids.push_back(header.schema_id);
+  if (header.type == BlockType::truncate) {
+    scan.position = position_behind(scan.position, block);
+    scan.seal.go_back(scan.position);
+    if (trail != nullptr) trail->go_back(scan.position);
+  }
   if (header.type != BlockType::batch) return;
   const BatchHeader batch = batch_header_of(header);
   scan.seal.add_batch(batch, offset);
   scan.position = position_after(batch);
+  if (trail != nullptr) trail->pass(scan.position, header.commit_index);
   if (scan.batches++ == 0) scan.first_index = batch.index;
   scan.records += batch.record_count;
   scan.payload_bytes += batch.payload_bytes;
@@ -78,6 +88,7 @@ void start_history(SegmentScan& scan, BlockStream& segment, const ScanContext& c
     scan.position = position_before(*first.header);
   }
   scan.before = scan.position;
+  if (context.trail != nullptr && !context.before) context.trail->start(scan.position);
   meet(context.anchors, scan.position);
   scan.seal.start(segment.header(), scan.position);
 }
@@ -121,13 +132,14 @@ HistoryPosition position_before(const BlockHeader& block) {
   return {block.index - (is_batch ? 1 : 0), block.first_seq - 1, block.first_time_ns, block.prev_chain};
 }
 
-std::optional<Error> unusable(const BlockStream& segment, const BlockExamination& block) {
+std::optional<Error> unusable(const BlockStream& segment, const BlockExamination& block, bool has_truncates) {
   if (block.verdict == BlockVerdict::newer)
     return Error{ErrorCode::incompatible,
                  fmt::format("{}: offset {}: {}; use a newer lockstep", segment.path(), segment.offset(), block.cause)};
-  if (block.verdict == BlockVerdict::valid && block.header->type == BlockType::truncate)
+  if (block.verdict == BlockVerdict::valid && block.header->type == BlockType::truncate && !has_truncates)
     return Error{ErrorCode::incompatible,
-                 fmt::format("{}: offset {}: a TRUNCATE block, which only a cluster's member writes and reads",
+                 fmt::format("{}: offset {}: a TRUNCATE block, which the hard state knows nothing of: it is "
+                             "of a cluster's member",
                              segment.path(), segment.offset())};
   return std::nullopt;
 }
@@ -148,10 +160,10 @@ Result<SegmentScan> scan_segment(BlockStream& segment, const ScanContext& contex
       segment.refresh();
       block = examine_in_history(segment, scan, context);
     }
-    if (auto error = unusable(segment, block)) return std::unexpected(std::move(*error));
+    if (auto error = unusable(segment, block, context.trail != nullptr)) return std::unexpected(std::move(*error));
     if (block.verdict != BlockVerdict::valid) break;
     end = {};
-    take(scan, block, segment.offset());
+    take(scan, block, segment.offset(), context.trail);
     meet(context.anchors, scan.position);
     segment.accept(block);
   }

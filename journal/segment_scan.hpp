@@ -11,6 +11,7 @@
 #include "journal/anchors.hpp"
 #include "journal/block_stream.hpp"
 #include "journal/segment_file.hpp"
+#include "journal/trail.hpp"
 #include "journal/verdict.hpp"
 
 namespace lockstep {
@@ -24,6 +25,7 @@ struct ScanContext {
   bool later_segment_has_blocks = false;
   bool from_middle = false;    ///< the scan begins behind damage, and so does what is counted
   bool check_records = false;  ///< each record by its own check too, not only each batch
+  Trail* trail = nullptr;      ///< where TRUNCATE blocks may occur: kept over the segments of a history
   std::span<Anchor> anchors;   ///< those passed are met
 };
 
@@ -62,7 +64,8 @@ struct EndJudgement {
 [[nodiscard]] bool is_blank(BlockStream& segment);
 
 /// Why an intact block cannot be used here, as an Error; nothing when it can.
-[[nodiscard]] std::optional<Error> unusable(const BlockStream& segment, const BlockExamination& block);
+[[nodiscard]] std::optional<Error> unusable(const BlockStream& segment, const BlockExamination& block,
+                                            bool has_truncates);
 
 /// True for a block of an unknown type that may be passed over.
 [[nodiscard]] bool is_ignorable(BlockType type);

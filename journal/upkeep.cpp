@@ -15,7 +15,8 @@ JournalUpkeep::JournalUpkeep(HardStateFile&& hard_state, std::string directory, 
       segments_(std::move(segments)) {}
 
 bool JournalUpkeep::due(std::uint64_t durable_index) const {
-  return keep_from_index_ || wanted_normal_ || (wanted_mark_ && wanted_mark_->index <= durable_index);
+  return keep_from_index_ || wanted_normal_ || wanted_truncates_ ||
+         (wanted_mark_ && wanted_mark_->index <= durable_index);
 }
 
 HardState JournalUpkeep::next_state(std::uint64_t newest_segment_id, std::uint64_t durable_index,
@@ -31,6 +32,7 @@ HardState JournalUpkeep::next_state(std::uint64_t newest_segment_id, std::uint64
     next.snapshot_digest = wanted_mark_->digest;
     next.previous_snapshot_index = wanted_mark_->previous_index;
   }
+  if (wanted_truncates_) next.flags |= hard_state_has_truncates;
   if (wanted_normal_) next.recovery_state = RecoveryState::normal, next.limbo_index = 0;
   return next;
 }
@@ -39,6 +41,7 @@ void JournalUpkeep::stored(const HardState& next) {
   state_ = next;
   if (wanted_mark_ && wanted_mark_->index == next.snapshot_index) wanted_mark_.reset();
   if (next.recovery_state == RecoveryState::normal) wanted_normal_ = false;
+  if ((next.flags & hard_state_has_truncates) != 0) wanted_truncates_ = false;
   std::erase_if(segments_, [&](const SegmentStart& segment) { return segment.segment_id < next.oldest_segment_id; });
 }
 

@@ -49,6 +49,8 @@ class JournalUpkeep {
   /// Due when the journal is durable up to `mark.index`.
   void want_snapshots(const SnapshotMark& mark) { wanted_mark_ = mark; }
   void want_prune(std::uint64_t keep_from_index) { keep_from_index_ = keep_from_index; }
+  /// Has the hard state say that there are TRUNCATE blocks, and what is durable now.
+  void want_truncates() { wanted_truncates_ = true; }
   void want_normal_state() { wanted_normal_ = true; }
   [[nodiscard]] bool due(std::uint64_t durable_index) const;
 
@@ -75,6 +77,7 @@ class JournalUpkeep {
   std::optional<SnapshotMark> wanted_mark_;
   std::optional<std::uint64_t> keep_from_index_;
   bool wanted_normal_ = false;
+  bool wanted_truncates_ = false;
   HardState next_;              ///< what run() stores
   std::optional<Error> fatal_;  ///< of run(); read when it has completed
 };

@@ -140,7 +140,7 @@ bool JournalWriter::fits(std::uint32_t total_bytes) const {
 }
 
 bool JournalWriter::can_append() const {
-  return !failure_ && !closing_ && !held_ && stage_ == Stage::open && slot_free() &&
+  return !failure_ && !closing_ && !held_ && !truncate_target_ && stage_ == Stage::open && slot_free() &&
          (fits(block_total_bytes(options_.max_batch_bytes)) || !spares_.empty());
 }
 
@@ -210,6 +210,7 @@ void JournalWriter::submit(BlockHeader& header, std::span<const std::byte> paylo
   header.nonce = segment_.header.nonce;
   header.file_offset = offset_;
   header.block_no = static_cast<std::uint32_t>(submitted_ - segment_base_);
+  header.commit_index = std::min(commit_index_, position_.index);
   header.durable_block = durable_ > segment_base_ ? durable_ - segment_base_ : 0;
   header.prev_block = last_checksum_;
   build_block(header, payload, slot.block.span());
@@ -239,6 +240,7 @@ void JournalWriter::submit(BlockHeader& header, std::span<const std::byte> paylo
 int JournalWriter::poll(std::int64_t now_ns) {
   int done = reap(now_ns);
   if (failure_) return done;
+  done += truncate();
   done += roll();
   submit_held();
   done += sync_written();
@@ -304,7 +306,7 @@ int JournalWriter::roll() {
     stage_ = Stage::between;
     return 1;
   }
-  const bool next_wanted = held_ || !closing_;
+  const bool next_wanted = held_ || truncate_target_ || !closing_;
   if (stage_ != Stage::between || !all_durable() || !next_wanted || spares_.empty()) return 0;
   if (segment_.file != FileId::none) disk_->close(segment_.file);
   const Segment next = spares_.front();
@@ -329,7 +331,7 @@ int JournalWriter::mark_when_idle(std::int64_t now_ns) {
 }
 
 int JournalWriter::make_spare(std::int64_t now_ns) {
-  const std::size_t wanted = closing_ ? (held_ ? 1 : 0) : options_.spare_segments;
+  const std::size_t wanted = closing_ ? (held_ || truncate_target_ ? 1 : 0) : options_.spare_segments;
   if (failure_ || background_running_ || spares_.size() >= wanted || now_ns < spare_not_before_ns_) return 0;
   background_running_ = true;
   spare_error_.reset();
@@ -371,8 +373,46 @@ void JournalWriter::finish_spare(std::int64_t now_ns) {
   }
 }
 
+Result<void> JournalWriter::truncate_to(const HistoryPosition& target) {
+  if (target.index < commit_index_ || target.index > appended_index() || truncate_target_)
+    return fail(ErrorCode::usage, fmt::format("the journal is not taken back to batch {}: {} is committed, {} the last",
+                                              target.index, commit_index_, appended_index()));
+  truncate_target_ = target;
+  return {};
+}
+
+/// One step at a time: what is in flight lands, the hard state no longer counts on what goes, then the block.
+int JournalWriter::truncate() {
+  if (!truncate_target_ || held_ || !all_durable() || background_running_) return 0;
+  const HistoryPosition& target = *truncate_target_;
+  if (durable_index_ > target.index) {
+    durable_index_ = target.index;
+    durable_chain_ = target.chain;
+  }
+  const HardState& state = hard_state();
+  if ((state.flags & hard_state_has_truncates) == 0 || state.durable_index > target.index) {
+    upkeep_.want_truncates();
+    return 0;
+  }
+  if (stage_ != Stage::open) return 0;
+  const TruncateTarget payload = truncate_target(target);
+  if (!fits(block_total_bytes(sizeof payload))) {
+    stage_ = Stage::seal_wanted;
+    return 1;
+  }
+  BlockHeader header = control_header(BlockType::truncate, segment_.header, position_);
+  header.payload_digest = xxh3_128(object_bytes(payload));
+  position_ = target;
+  seal_.go_back(target);
+  written_index_ = durable_index_ = target.index;
+  submit(header, object_bytes(payload));
+  truncate_block_ = submitted_;
+  truncate_target_.reset();
+  return 1;
+}
+
 int JournalWriter::keep_up() {
-  if (failure_ || background_running_ || closing_ || !upkeep_.due(durable_index_)) return 0;
+  if (failure_ || background_running_ || (closing_ && !truncate_target_) || !upkeep_.due(durable_index_)) return 0;
   background_running_ = true;
   upkeep_.begin(next_hard_state(last_made_.segment_id));
   ++outstanding_;
@@ -396,15 +436,15 @@ std::int64_t JournalWriter::deadline_ns() const {
 
 Result<void> JournalWriter::close(const std::function<void()>& turn_disk) {
   closing_ = true;
-  const auto settled = [this] { return all_durable() && vouched_ && !held_; };
-  const auto stuck = [this] { return failure_ || (held_ && out_of_space_); };
+  const auto settled = [this] { return all_durable() && vouched_ && !held_ && !truncate_target_; };
+  const auto stuck = [this] { return failure_ || ((held_ || truncate_target_) && out_of_space_); };
   // Even when stuck, what is in flight must come back: it uses this object's memory and its batches'.
   while (outstanding_ > 0 || (!stuck() && !settled())) {
     if (turn_disk) turn_disk();
     if (poll(idle_since_ns_) == 0) std::this_thread::yield();
   }
   if (failure_) return std::unexpected(*failure_);
-  if (held_) return std::unexpected(*out_of_space_);
+  if (held_ || truncate_target_) return std::unexpected(*out_of_space_);
   return upkeep_.store(next_hard_state(last_made_.segment_id));
 }
 

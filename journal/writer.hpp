@@ -14,6 +14,7 @@
 /// One thread, and the only user of its Disk's submitted calls. append() and poll() allocate only where a segment
 /// begins. Reads no clock.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -61,6 +62,16 @@ class JournalWriter {
   /// buffer that was padded by pad_for_journal(); header and payload stay valid and unchanged until durable_index()
   /// reaches the batch. A payload whose digest differs from its header's is a failure().
   void append(const BatchView& batch);
+
+  /// What consensus knows committed from now on: each block states it, and nothing up to it is ever taken back.
+  void set_commit_index(std::uint64_t index) { commit_index_ = std::max(commit_index_, index); }
+  /// Takes back, for a cluster's member, the batches behind `target`, which lost an election: poll() stores that they
+  /// may be gone, then a TRUNCATE says so, and batches from target.index + 1 on may be appended once can_append() is
+  /// true again. `target` is where batch target.index ended when it was appended. Refuses what was committed, and to go
+  /// forward (ErrorCode::usage).
+  [[nodiscard]] Result<void> truncate_to(const HistoryPosition& target);
+  /// From truncate_to() until the TRUNCATE is durable.
+  [[nodiscard]] bool truncating() const { return truncate_target_ || durable_ < truncate_block_; }
 
   /// Reaps what the disk has done and goes on; call it each loop turn, with the steady time. Returns how much it did.
   int poll(std::int64_t now_ns);
@@ -146,6 +157,7 @@ class JournalWriter {
   int roll();
   int make_spare(std::int64_t now_ns);
   int keep_up();
+  int truncate();
   void finish_upkeep();
   int mark_when_idle(std::int64_t now_ns);
   [[nodiscard]] bool mark_wanted() const;
@@ -182,6 +194,9 @@ class JournalWriter {
 
   HistoryPosition position_;
   std::optional<BatchView> held_;  ///< appended, but waiting for a segment or a slot
+  std::uint64_t commit_index_ = 0;
+  std::optional<HistoryPosition> truncate_target_;  ///< asked for, its block not submitted yet
+  std::uint64_t truncate_block_ = 0;                ///< the last TRUNCATE's number among the submitted
   std::uint64_t written_index_ = 0;
   std::uint64_t durable_index_ = 0;
   Digest durable_chain_;

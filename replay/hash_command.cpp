@@ -22,6 +22,7 @@ HashSide side_of_directory(const std::string& directory) {
   const auto content = read_hash_log(disk, directory);
   if (!content) {
     side.error = content.error();
+    side.error->message += "; a side is a node's data directory, or its admin address as HOST:PORT";
     return side;
   }
   for (const HashEntry& entry : content->entries) {
@@ -48,6 +49,8 @@ HashSide side_of_node(const std::string& name, const io::Endpoint& admin, int ti
     side.checkpoints = std::move(*checkpoints);
   } else {
     side.error = checkpoints.error();
+    std::string& message = side.error->message;
+    if (const std::string named = admin.text() + ": "; message.starts_with(named)) message.erase(0, named.size());
   }
   return side;
 }

@@ -23,6 +23,7 @@ struct Replayed {
   HistoryPosition from;
   std::uint64_t compared = 0;
   std::uint64_t missing = 0;
+  std::uint64_t unreadable_bytes = 0;  ///< of the hash log, behind its last good entry
   std::optional<Finding> tail;
   double seconds = 0;
 };
@@ -41,6 +42,14 @@ Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const s
   return std::pair{largest_bytes, reader->position().seq};
 }
 
+/// Nothing, when the directory has no hash log: then there is only nothing to compare with.
+Result<HashLogContent> recorded_by_live_run(PosixDisk& disk, const std::string& data) {
+  const auto names = disk.list(data);
+  if (!names) return std::unexpected(names.error());
+  if (std::ranges::find(*names, hash_log_name) == names->end()) return HashLogContent{};
+  return read_hash_log(disk, data);
+}
+
 Result<Replayed> replay(const Application& application, const ReplayOptions& options) {
   PosixDisk disk;
   auto start = find_history_start(disk, options.data, StartFrom::earliest);
@@ -55,8 +64,9 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   const auto measured = measure(disk, options.data, start->position.index + 1);
   if (!measured) return std::unexpected(measured.error());
   const auto [largest_bytes, last_seq] = *measured;
-  auto content = read_hash_log(disk, options.data);
+  auto content = recorded_by_live_run(disk, options.data);
   if (!content) return std::unexpected(content.error());
+  const std::uint64_t unreadable_bytes = content->torn_bytes;
   RecordedRoots recorded(std::move(*content));
   if (options.stop_before_seq != 0 && options.stop_before_seq <= start->position.seq)
     return fail(ErrorCode::incomplete,
@@ -90,8 +100,11 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   auto run = run_history(*reader, **execution, clock, run_options);
   progress.finish();
   if (!run) return std::unexpected(run.error());
-  Replayed replayed{*run, start->position, 0,
-                    0,    reader->tail(),  static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
+  Replayed replayed{.run = *run,
+                    .from = start->position,
+                    .unreadable_bytes = unreadable_bytes,
+                    .tail = reader->tail(),
+                    .seconds = static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
   if (run->last.index != 0)
     if (auto equal = recorded.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
   replayed.compared = recorded.compared();
@@ -112,6 +125,9 @@ void print_text(const ReplayOptions& options, const Replayed& replayed) {
              run.final_state.effects.short_hex(), run.final_state.chain.short_hex(), run.final_state.batch);
   if (replayed.tail) fmt::print("note: {}\n", describe(*replayed.tail));
   if (options.mode != ReplayOptions::Mode::verify) return;
+  if (replayed.unreadable_bytes != 0)
+    fmt::print("note: {}/{}: its last {} bytes are damaged; what they recorded was not compared\n", options.data,
+               hash_log_name, replayed.unreadable_bytes);
   fmt::print("{} of {} checkpoints were recorded by the live run: {}\n", replayed.compared,
              replayed.compared + replayed.missing,
              replayed.compared == 0 ? "INCOMPLETE, nothing to compare with" : "roots, effects and chain equal");
@@ -131,6 +147,7 @@ void print_json(const ReplayOptions& options, const Replayed& replayed, bool equ
                      {"checkpoints", run.checkpoints},
                      {"compared", replayed.compared},
                      {"not_recorded", replayed.missing},
+                     {"hash_log_damaged_bytes", replayed.unreadable_bytes},
                      {"handlers", run.handlers},
                      {"traps", run.traps},
                      {"seconds", replayed.seconds}};

@@ -73,12 +73,16 @@ Result<std::string> ask_admin(const io::Endpoint& at, const std::string& path, i
   client.set_connection_timeout(std::chrono::milliseconds(timeout_ms));
   client.set_read_timeout(std::chrono::milliseconds(timeout_ms));
   const httplib::Result reply = ask(client);
+  const auto refuse = [&](const std::string& what) {
+    return fail(ErrorCode::incomplete, fmt::format("{}: {}", at.text(), what));
+  };
+  if (reply.error() == httplib::Error::Connection || reply.error() == httplib::Error::ConnectionTimeout)
+    return refuse("no connection; is a node running there, and is this its admin address?");
   if (!reply)
-    return fail(ErrorCode::incomplete,
-                fmt::format("{}: no answer in {} ms ({})", at.text(), timeout_ms, httplib::to_string(reply.error())));
+    return refuse(fmt::format("no page {} within {} ms ({}); is this its admin address?", path, timeout_ms,
+                              httplib::to_string(reply.error())));
   if (reply->status != 200)
-    return fail(ErrorCode::incomplete,
-                fmt::format("{}{}: HTTP status {}; is this a lockstep admin address?", at.text(), path, reply->status));
+    return refuse(fmt::format("{}: HTTP status {}; is this a lockstep admin address?", path, reply->status));
   return reply->body;
 }
 

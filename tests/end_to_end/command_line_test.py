@@ -118,6 +118,8 @@ def a_missing_record_is_incomplete():
     shutil.copytree(work + "/first", unrecorded)
     os.truncate(unrecorded + "/hashlog", 128)
     refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
+    os.unlink(unrecorded + "/hashlog")
+    refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
 
 
 def a_wrong_record_is_a_divergence():
@@ -145,7 +147,8 @@ def damage_is_refused():
 
 def nothing_there():
     refused(7, ["/nonexistent"], lockstep, "journal", "info", "/nonexistent/journal")
-    refused(5, ["/nonexistent"], lockstep, "hash", "compare", "/nonexistent/journal")
+    refused(5, ["/nonexistent", "admin address"], lockstep, "hash", "compare", "/nonexistent/journal")
+    refused(5, ["127.0.0.1:1  not compared: no connection"], lockstep, "hash", "compare", "127.0.0.1:1")
 
 
 def several_perimeters():

@@ -48,7 +48,10 @@ std::vector<std::byte> pack(std::span<const std::span<const std::byte>> schemas)
 }  // namespace
 
 Application::Application(std::span<const ActorType> actors, std::span<const std::span<const std::byte>> schemas)
-    : actors_(actors), schema_(pack(schemas)), schema_id_(schema_.empty() ? 0 : xxh3_64(schema_)), digest_(digest_of(actors)) {
+    : actors_(actors),
+      schema_(pack(schemas)),
+      schema_id_(schema_.empty() ? 0 : xxh3_64(schema_)),
+      digest_(digest_of(actors)) {
   std::size_t handlers = 0;
   for (const ActorType& actor : actors) handlers += actor.handlers.size();
   table_.resize(std::bit_ceil(2 * handlers + 2));

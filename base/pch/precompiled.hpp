@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What most sources include, parsed once for a build with -Dprecompiled=true. A source includes what it uses all the
-/// same: builds without it, which are the default, hold it to that. No `#pragma once`: this is what the compiler compiles.
+/// same: builds without it, which are the default, hold it to that. No `#pragma once`: this is what the compiler
+/// compiles.
 
 #include <fmt/format.h>
 

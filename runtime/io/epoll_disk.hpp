@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "journal/posix_files.hpp"
 #include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
-#include "journal/posix_files.hpp"
 
 namespace lockstep::io {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/io/connection_table.hpp"
 #include "base/descriptor.hpp"
+#include "runtime/io/connection_table.hpp"
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"

@@ -18,8 +18,8 @@
 #include <thread>
 
 #include "base/descriptor.hpp"
-#include "runtime/io/proc_files.hpp"
 #include "base/system_error.hpp"
+#include "runtime/io/proc_files.hpp"
 
 namespace lockstep::io {
 namespace {

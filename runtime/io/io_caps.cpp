@@ -9,11 +9,11 @@
 #include <fstream>
 #include <memory>
 
-#include "runtime/io/buffer_ring.hpp"
 #include "base/descriptor.hpp"
+#include "base/system_error.hpp"
+#include "runtime/io/buffer_ring.hpp"
 #include "runtime/io/proc_files.hpp"
 #include "runtime/io/ring.hpp"
-#include "base/system_error.hpp"
 #include "runtime/io/uring_abi.hpp"
 
 namespace lockstep::io {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/io/buffer_ring.hpp"
 #include "base/descriptor.hpp"
+#include "runtime/io/buffer_ring.hpp"
 
 using namespace lockstep;
 using namespace lockstep::io;

@@ -8,9 +8,9 @@
 
 #include <vector>
 
+#include "journal/posix_files.hpp"
 #include "runtime/io/disk_operations.hpp"
 #include "runtime/io/disk_threads.hpp"
-#include "journal/posix_files.hpp"
 #include "runtime/io/ring.hpp"
 
 namespace lockstep::io {

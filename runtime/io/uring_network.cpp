@@ -9,8 +9,8 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "runtime/io/sockets.hpp"
 #include "base/system_error.hpp"
+#include "runtime/io/sockets.hpp"
 
 namespace lockstep::io {
 namespace {

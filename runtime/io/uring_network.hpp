@@ -17,9 +17,9 @@
 #include <deque>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "runtime/io/buffer_ring.hpp"
 #include "runtime/io/connection_table.hpp"
-#include "base/descriptor.hpp"
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"

@@ -5,8 +5,8 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "runtime/io/io_caps.hpp"
 #include "base/system_error.hpp"
+#include "runtime/io/io_caps.hpp"
 
 namespace lockstep::io {
 namespace {

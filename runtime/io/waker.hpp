@@ -17,8 +17,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/error.hpp"
 #include "base/descriptor.hpp"
+#include "base/error.hpp"
 #include "base/system_error.hpp"
 
 namespace lockstep::io {

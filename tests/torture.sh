@@ -6,8 +6,8 @@
 set -uo pipefail
 build=$1 length=${2:---long}
 case $length in
-  --short) seeds=16 kills=4 cuts=6 ;;
-  --long) seeds=2000 kills=200 cuts=60 ;;
+  --short) form=--short seeds=16 kills=4 cuts=6 ;;
+  --long) form='' seeds=2000 kills=200 cuts=60 ;;
   *) echo "torture: unknown option $length" >&2; exit 2 ;;
 esac
 here=$(dirname "$(readlink -f "$0")")
@@ -25,9 +25,7 @@ attempt() {
   esac
 }
 
-for program in "$build"/tests/faults/*; do
-  [[ -f $program && -x $program ]] && attempt "$(basename "$program")" "$program" "$length"
-done
+attempt "campaigns over a simulated disk" "$here"/faults/torture.sh $form "$build"
 attempt "$seeds seeds of a simulated node" env LOCKSTEP_SEEDS=$seeds "$build"/tests/simulation/simulation_test --minimal
 kv=$build/actors/examples/kv/kv
 adder=$build/tests/end_to_end/poison/poison

@@ -16,7 +16,7 @@ usage: ./dev bench [NAME...] [-- OPTION...]
        ./dev bench --list
 
 Builds the benches and runs those named, or all: $(known | paste -sd' '). Options after -- go to each program:
---seconds N bounds its time, --csv FILE writes the figures, --help explains it.
+--seconds N bounds its time, --mib N sets the size of recovery's journal, --csv FILE writes the figures, --help explains.
 On a machine that others use too, have its threads preferred: chrt -f 50 ./dev bench NAME (as root).
 TXT
 }

@@ -13,6 +13,7 @@ Options parse_options(int argc, char** argv, const std::string& description, dou
   app.add_option("--seconds", options.seconds, "Stop after this long")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--mib", options.mib, "Size of what is measured, where it has one")->check(CLI::PositiveNumber);
   app.add_option("--csv", options.csv, "Write the figures to this file too")->type_name("FILE");
   try {
     app.parse(argc, argv);

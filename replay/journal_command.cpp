@@ -91,8 +91,14 @@ ExitCode journal_verify_command(const JournalOptionsCli& options) {
   if (options.json) {
     fmt::print("{}\n", info_json(*info, options.data).dump());
   } else {
-    fmt::print("{} segments, {} batches, {} records read\n", info->segments.size(), with_separators(info->last.index),
-               with_separators(info->last.seq));
+    std::uint64_t batches = 0;
+    std::uint64_t records = 0;
+    for (const SegmentInfo& segment : info->segments) {
+      batches += segment.batches;
+      records += segment.records;
+    }
+    fmt::print("{} segments, {} batches, {} records read\n", info->segments.size(), with_separators(batches),
+               with_separators(records));
     print_findings(*info);
     fmt::print("{}\n", !info->sound() ? "DAMAGED" : info->findings.empty() ? "ok" : "ok, with notes");
   }

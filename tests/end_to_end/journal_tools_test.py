@@ -106,6 +106,29 @@ def cut_and_replay(data, work):
     assert tree(data) == before, "cutting changed its source"
 
 
+def cut_behind_a_snapshot(work):
+    data, out = work + "/long", work + "/late"
+    with Node(bank, data) as node:
+        load(node, 3000)
+        taking = subprocess.Popen([lockstep, "snapshot", "take", node.addresses["admin"]], stdout=subprocess.PIPE)
+        while taking.poll() is None:  # it is taken at the next checkpoint: there has to be one
+            load(node, 500)
+        taking.communicate()
+        assert taking.returncode == 0
+        load(node, 3000)
+        node.stop()
+    last = info(data)["last_seq"]
+    cut = json.loads(run(lockstep, "journal", "cut", data, f"{last - 1500}..{last - 500}", "-o", out, "--with-snapshot",
+                         "--json"))
+    assert cut["snapshot"] and 1 < cut["first_seq"] <= last - 1500 and last - 501 <= cut["last_seq"] < last, cut
+    assert info(out)["first_batch"] == cut["snapshot"] + 1
+    run(bank, "replay", "verify", "--data", out)
+    another_language(out)
+    with Node(bank, out) as node:
+        load(node, 100)
+        node.stop()
+
+
 def past_damage_and_repair(data, work):
     damaged = work + "/damaged"
     shutil.copytree(data, damaged)
@@ -168,6 +191,7 @@ with tempfile.TemporaryDirectory(prefix="lockstep-tools-") as work:
         node.stop()
     another_language(data)
     cut_and_replay(data, work)
+    cut_behind_a_snapshot(work)
     past_damage_and_repair(data, work)
     accept_tail(work)
 print("ok")

@@ -39,7 +39,7 @@ void check_restart(MemoryDisk& disk, std::vector<BatchHeader> history, std::uint
 
 TEST_CASE("T01, T08: a power cut at any moment loses nothing acknowledged and is met without an operator") {
   std::uint64_t states = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // tests/faults has the many
     std::mt19937_64 random(seed);
     MemoryDisk disk(seed);
     disk.shuffle_completions();
@@ -54,7 +54,7 @@ TEST_CASE("T01, T08: a power cut at any moment loses nothing acknowledged and is
       check_restart(after, history, (*run)->writer().durable_index(), random() % 16 == 0);
     }
   }
-  CHECK(states == 3000);
+  CHECK(states == 800);
 }
 
 TEST_CASE("a power cut during the start after a power cut changes nothing about the outcome") {

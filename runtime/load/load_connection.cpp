@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::chrono::seconds connect_timeout{5};
+constexpr std::chrono::seconds connect_timeout{20};
 
 }  // namespace
 

@@ -21,7 +21,8 @@ bool holds(const BatchHeader& batch, std::uint64_t seq) {
 /// What a skip needs to know of the journal it is added to.
 struct Surroundings {
   std::uint64_t batch = 0;  ///< that holds the sequence number; 0 when none does
-  bool skipped = false;     ///< already
+  std::uint64_t snapshot_index = 0;
+  bool skipped = false;  ///< already
   std::uint64_t schema_id = 0;
   std::vector<std::byte> schema;
 };
@@ -30,6 +31,7 @@ Result<Surroundings> look_around(Disk& disk, const std::string& directory, std::
   auto reader = JournalReader::open(disk, directory, 0);
   if (!reader) return std::unexpected(reader.error());
   Surroundings found;
+  found.snapshot_index = reader->hard_state().snapshot_index;
   for (;;) {
     const auto batch = reader->next();
     if (!batch) return std::unexpected(batch.error());
@@ -52,6 +54,10 @@ Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t
                                               "holds",
                                               directory, seq));
   if (found.skipped) return fail(ErrorCode::usage, fmt::format("{}: seq {} is skipped already", directory, seq));
+  // The snapshot too: a power cut may take the end of the hash log, never a snapshot that the hard state names.
+  if (found.batch <= found.snapshot_index)
+    return fail(ErrorCode::usage, fmt::format("{}: seq {} was executed: it is in the snapshot of batch {}", directory,
+                                              seq, found.snapshot_index));
   const auto roots = read_hash_log(disk, directory);
   if (!roots) return std::unexpected(roots.error());
   if (!roots->entries.empty() && roots->entries.back().last_seq >= seq)

@@ -23,7 +23,8 @@ namespace lockstep {
 
 /// Adds a skip of `seq`, stamped `now_ns` (or the last stamp, if that is later), to a journal that no process uses;
 /// durable when it returns, with the sequence number of the skip itself. Refuses one that the journal does not hold,
-/// and one that was executed already: a root is recorded behind it, so passing over it now would be another history.
+/// and one that was executed already, as a recorded root or a snapshot shows: passing over it now would be another
+/// history.
 [[nodiscard]] Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq,
                                                 std::int64_t now_ns, const JournalOptions& options = {});
 

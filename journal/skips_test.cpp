@@ -76,6 +76,23 @@ TEST_CASE("what was executed past cannot be skipped") {
   CHECK(append_skip(disk, "/j", 13, 0, small_journal));
 }
 
+TEST_CASE("what is in a snapshot cannot be skipped, whatever became of the hash log") {
+  MemoryDisk disk;
+  const auto history = write_ten_batches(disk);
+  {
+    auto recovered = recover(disk, {.directory = "/j"});
+    REQUIRE(recovered);
+    HardState state = recovered->hard_state.value();
+    state.snapshot_index = 5;
+    state.snapshot_chain = history[4].chain;
+    REQUIRE(recovered->hard_state.store(state));
+  }
+  const auto refused = append_skip(disk, "/j", 10, 0, small_journal);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("the snapshot of batch 5") != std::string::npos);
+  CHECK(append_skip(disk, "/j", 11, 0, small_journal));
+}
+
 TEST_CASE("a power cut at any step of a skip leaves it there or not, and never one that is overlooked") {
   for (std::uint64_t step = 1;; ++step) {
     MemoryDisk disk(step);

@@ -6,6 +6,8 @@
 ///     hardstate                     what must survive beside the log (journal/hard_state.hpp)
 ///     seg-0000000000000001.jnl ...  segments, ids without gaps
 ///     snap-000000000000002a.snp ... the state at the end of a batch (journal/snapshot_format.hpp)
+///     breadcrumbs                   what a process was executing when it died (runtime/breadcrumbs.hpp); no part of
+///                                   the history
 ///     hashlog                       state roots and effect chains by batch (journal/hash_log.hpp)
 ///     *.tmp                         half-made files: ignored, removed at start
 ///     *.bad                         copies of what an operator chose to cut: never read

@@ -3,22 +3,20 @@
 says so and stops; after a mount and a restart all that was acknowledged before is there, and the journal replays equal.
 Needs root and a loop device. usage: power_cut_test.py KV [CYCLES]"""
 
-import contextlib
 import fcntl
 import os
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-from node import Node, Redis, run
+from acknowledged import Writer, check
+from node import Node, run
 
 kv = sys.argv[1]
 cycles = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 skipped = 77  # Meson's word for a test that could not run here
-pipeline = 16
 ext4_shutdown = 0x8004587D  # EXT4_IOC_SHUTDOWN, _IOR('X', 125, __u32)
 without_log_flush = 2
 
@@ -49,34 +47,6 @@ class Disk:
         while subprocess.run(["umount", self.mount_point], stderr=subprocess.DEVNULL).returncode != 0:
             assert time.monotonic() < deadline, "the mount stays busy"
             time.sleep(0.05)
-
-
-class Writer(threading.Thread):
-    """Sets keys nobody else sets, in pipelines, and counts what was acknowledged."""
-
-    def __init__(self, port, name):
-        super().__init__()
-        self.redis, self.name_, self.acknowledged = Redis(port), name, 0
-
-    def run(self):
-        with contextlib.suppress(OSError):
-            while True:
-                first = self.acknowledged
-                self.redis.send(b"".join(Redis.encode("SET", f"{self.name_}:{i}", i)
-                                         for i in range(first, first + pipeline)))
-                for _ in range(pipeline):
-                    if self.redis.read() != "OK":
-                        return
-                    self.acknowledged += 1
-
-
-def check(port, sure):
-    redis = Redis(port)
-    for name, count in sure.items():
-        for first in range(0, count, 500):
-            keys = range(first, min(first + 500, count))
-            for i, value in zip(keys, redis.ask("MGET", *(f"{name}:{i}" for i in keys))):
-                assert value == str(i).encode(), f"acknowledged {name}:{i} is {value!r} after the power cut"
 
 
 with tempfile.TemporaryDirectory() as work:

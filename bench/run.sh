@@ -7,8 +7,12 @@ PATH=/usr/bin:/bin:/usr/sbin:/sbin:$PATH
 
 die() { printf 'dev bench: %s\n' "$*" >&2; exit 1; }
 
-# A bench is a program made from bench/NAME/bench_NAME.cpp, or a script bench/NAME/bench_NAME.py that drives programs.
-known() { local source; for source in bench/*/bench_*.cpp bench/*/bench_*.py; do basename "$(dirname "$source")"; done | sort; }
+# A bench is a program made from bench/NAME/bench_NAME.cpp, or a script bench/NAME/bench_NAME.py that drives the programs
+# its line "# builds: TARGET..." names. Folders have _ where names have -.
+known() {
+  local source folder
+  for source in bench/*/bench_*.cpp bench/*/bench_*.py; do folder=$(basename "$(dirname "$source")"); echo "${folder//_/-}"; done | sort
+}
 
 usage() {
   cat <<TXT
@@ -16,7 +20,8 @@ usage: ./dev bench [NAME...] [-- OPTION...]
        ./dev bench --list
 
 Builds the benches and runs those named, or all: $(known | paste -sd' '). Options after -- go to each program:
---seconds N bounds its time, --mib N sets the size of recovery's journal, --csv FILE writes the figures, --help explains.
+--seconds N bounds its time, --mib N sets the size of recovery's journal, --help explains. Beside the tables it prints, a
+bench leaves its figures (.csv), distributions (.hgrm) and plots (.svg) in build/bench-results/NAME.
 On a machine that others use too, have its threads preferred: chrt -f 50 ./dev bench NAME (as root).
 TXT
 }
@@ -35,12 +40,20 @@ done
 
 [[ -f build/bench/build.ninja ]] || meson setup build/bench --buildtype=release -Dbench=true >&2
 for name in "${names[@]}"; do
-  if [[ -f bench/$name/bench_$name.py ]]; then program=actors/examples/kv/kv; else program=bench/$name/bench_$name; fi
-  ninja -C build/bench "$program" >&2
-  printf '\n==> %s\n' "$name" >&2
-  if [[ -f bench/$name/bench_$name.py ]]; then
-    python3 "bench/$name/bench_$name.py" "build/bench/$program" "$@"
+  folder=bench/${name//-/_} stem=bench_${name//-/_} results=build/bench-results/$name
+  rm -rf "$results"
+  if [[ -f $folder/$stem.py ]]; then
+    read -ra targets < <(sed -n 's/^# builds: //p' "$folder/$stem.py")
+    run=(python3 "$folder/$stem.py" build/bench)
   else
-    "build/bench/$program" "$@"
+    targets=("$folder/$stem")
+    run=("build/bench/$folder/$stem")
   fi
+  ninja -C build/bench "${targets[@]}" >&2
+  printf '\n==> %s\n' "$name" >&2
+  "${run[@]}" --out "$results" "$@"
+  for plot in "$results"/*.gp; do
+    [[ ! -e $plot ]] || gnuplot "$plot" > "${plot%.gp}.svg"
+  done
+  printf 'figures and plots are in %s\n' "$results"
 done

@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
+#include "bench/support/results.hpp"
 #include "bench/support/rounds.hpp"
 #include "bench/support/table.hpp"
 #include "control_generated.h"
@@ -193,13 +194,9 @@ int run(const Options& options) {
              table_of(series, Better::higher).text());
   const double best = series.outcomes.front().median(Regime::one_cpu).value_or(0);
   fmt::print("goal: 5 million/s with roots on for a hot set; median {:.2f}: {}\n", best, best >= 5 ? "met" : "not met");
-  if (options.csv.empty()) return 0;
   Table figures = figures_table();
   add_figures(figures, series, Better::higher, "in-process", "million messages/s");
-  if (const auto written = write_file(options.csv, figures.csv()); !written) {
-    fmt::print(stderr, "bench_actors: {}\n", written.error().message);
-    return 1;
-  }
+  Results(options.out, "actors").figures(figures);
   return 0;
 }
 

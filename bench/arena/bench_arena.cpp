@@ -17,6 +17,7 @@
 #include "bench/support/cpu.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
+#include "bench/support/results.hpp"
 #include "bench/support/rounds.hpp"
 #include "bench/support/table.hpp"
 #include "runtime/memory/tick_arena.hpp"
@@ -179,11 +180,7 @@ int run(const Options& options) {
     fmt::print("\n{} (ns)\n{}{}", title, table_of(series, Better::lower).text(), judge(series));
     add_figures(figures, series, Better::lower, title, "ns");
   }
-  if (options.csv.empty()) return 0;
-  if (const auto written = write_file(options.csv, figures.csv()); !written) {
-    fmt::print(stderr, "bench_arena: {}\n", written.error().message);
-    return 1;
-  }
+  Results(options.out, "arena").figures(figures);
   return 0;
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# builds: actors/examples/kv/kv
 """The key-value example beside redis-server, both driven by redis-benchmark in turn, round after round.
 
-usage: bench_node.py KV [--seconds N] [--csv FILE] [--requests N]
+usage: bench_node.py BUILD [--seconds N] [--out DIR] [--requests N]
 
 Each server runs alone while it is measured; the others are stopped (SIGSTOP), so they cost nothing. CPU is what the
 server's process used (user and system) per million requests. Ratios are drawn between medians of the same run.
@@ -82,21 +83,22 @@ def measure(server, test, pipeline, requests):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kv")
+    parser.add_argument("build", help="build directory with the programs")
     parser.add_argument("--seconds", type=float, default=120, help="bound on the whole run")
     parser.add_argument("--requests", type=int, default=200_000, help="of one sample")
-    parser.add_argument("--csv", help="write the figures to this file too")
+    parser.add_argument("--out", metavar="DIR", help="write the figures into this directory")
     options = parser.parse_args()
     deadline = time.monotonic() + options.seconds
+    kv = os.path.join(options.build, "actors/examples/kv/kv")
 
     with tempfile.TemporaryDirectory() as work:
         for name in ("none", "always", "everysec", "kv-none", "kv-fsync"):
             os.mkdir(f"{work}/{name}")
         servers = {
             "redis, no persistence": RedisServer(f"{work}/none", "--appendonly", "no"),
-            "lockstep, durability none": LockstepServer(options.kv, f"{work}/kv-none", "none"),
+            "lockstep, durability none": LockstepServer(kv, f"{work}/kv-none", "none"),
             "redis, appendfsync always": RedisServer(f"{work}/always", "--appendonly", "yes", "--appendfsync", "always"),
-            "lockstep, durability fsync": LockstepServer(options.kv, f"{work}/kv-fsync", "fsync"),
+            "lockstep, durability fsync": LockstepServer(kv, f"{work}/kv-fsync", "fsync"),
             "redis, appendfsync everysec": RedisServer(f"{work}/everysec", "--appendonly", "yes", "--appendfsync",
                                                        "everysec"),
         }
@@ -117,10 +119,10 @@ def main():
         finally:
             for server in servers.values():
                 server.end()
-        report(samples, cases, servers, options.csv, rounds)
+        report(samples, cases, servers, options.out, rounds)
 
 
-def report(samples, cases, servers, csv_file, rounds):
+def report(samples, cases, servers, directory, rounds):
     rows = []
     print(f"kv beside redis-server, redis-benchmark -c 50 -r 100000, {rounds} whole rounds; rates in requests/s")
     for test, pipeline in cases:
@@ -145,8 +147,9 @@ def report(samples, cases, servers, csv_file, rounds):
                 ratio = pair[0] / pair[1]
                 print(f"{test.upper()} pipeline 16, {ours} / {theirs}: {ratio:.2f}x"
                       + (f" (goal {goal}x: {'met' if ratio >= goal else 'not met'})" if test == "set" else ""))
-    if csv_file:
-        with open(csv_file, "w", newline="") as file:
+    if directory:
+        os.makedirs(directory, exist_ok=True)
+        with open(f"{directory}/node.csv", "w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["server", "test", "pipeline", "median_per_s", "best_per_s", "cpu_s_per_million", "samples"])
             writer.writerows(rows)

@@ -19,6 +19,7 @@
 #include "bench/snapshot/ledger.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
+#include "bench/support/results.hpp"
 #include "journal/directory.hpp"
 #include "journal/posix_disk.hpp"
 #include "runtime/agents/journal_agent.hpp"
@@ -226,8 +227,7 @@ int run(const Options& options) {
   const double ratio = median_of(starts) / slower;
   fmt::print("goal: at most 1.5 times the slower of the two; median {:.2f}: {}\n", ratio,
              ratio <= 1.5 ? "met" : "not met");
-  if (options.csv.empty()) return 0;
-  need(write_file(options.csv, table.csv()));
+  Results(options.out, "recovery").figures(table);
   return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "bench/support/cpu.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
+#include "bench/support/results.hpp"
 #include "bench/support/rounds.hpp"
 #include "bench/support/table.hpp"
 
@@ -232,11 +233,7 @@ int run(const Options& options) {
     if (section.goal > 0) fmt::print("{}", judge_all(series, section.goal));
     add_figures(figures, series, section.better, section.title, section.unit);
   }
-  if (options.csv.empty()) return 0;
-  if (const auto written = write_file(options.csv, figures.csv()); !written) {
-    fmt::print(stderr, "bench_ring: {}\n", written.error().message);
-    return 1;
-  }
+  Results(options.out, "ring").figures(figures);
   return 0;
 }
 

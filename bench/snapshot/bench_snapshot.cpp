@@ -22,6 +22,7 @@
 #include "bench/support/hiccup.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
+#include "bench/support/results.hpp"
 #include "bench/support/tsc.hpp"
 #include "journal/posix_disk.hpp"
 #include "runtime/agents/snapshot_agent.hpp"
@@ -181,11 +182,7 @@ int run(const Options& options) {
   const double added_us = median_of(with, &Round::p999_us) - median_of(without, &Round::p999_us);
   fmt::print("goal: less than 1,000 us more at p99.9; median {:.0f}, best {:.0f}: {}\n", added_us,
              best_of(with, &Round::p999_us) - best_of(without, &Round::p999_us), added_us < 1000 ? "met" : "not met");
-  if (options.csv.empty()) return 0;
-  if (const auto written = write_file(options.csv, table.csv()); !written) {
-    fmt::print(stderr, "bench_snapshot: {}\n", written.error().message);
-    return 1;
-  }
+  Results(options.out, "snapshot").figures(table);
   return 0;
 }
 

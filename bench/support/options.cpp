@@ -14,7 +14,7 @@ Options parse_options(int argc, char** argv, const std::string& description, dou
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--mib", options.mib, "Size of what is measured, where it has one")->check(CLI::PositiveNumber);
-  app.add_option("--csv", options.csv, "Write the figures to this file too")->type_name("FILE");
+  app.add_option("--out", options.out, "Write figures, distributions and plots into this directory")->type_name("DIR");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

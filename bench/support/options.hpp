@@ -10,7 +10,7 @@ namespace lockstep::bench {
 struct Options {
   double seconds = 0;  ///< bound on the whole run
   double mib = 0;      ///< of what is measured, where that has a size; 0: the bench's own
-  std::string csv;     ///< where to write the figures too; empty for nowhere
+  std::string out;     ///< directory for the files (results.hpp); empty for none
 };
 
 /// Prints the help or what is wrong, and exits, when the command line asks for it.

@@ -95,7 +95,7 @@ Result<HardState> copy_journal(Disk& disk, const std::string& from, const std::s
   const auto segments = journal_goes_on_from(disk, from, header);
   if (!segments) return std::unexpected(segments.error());
   for (const std::uint64_t id : *segments) {
-    const std::string name = "/" + segment_name(id);
+    const std::string name = fmt::format("/{}", segment_name(id));
     if (auto copied = copy_file(disk, from + name, directory + name); !copied) return std::unexpected(copied.error());
   }
   state->oldest_segment_id = segments->front();

@@ -6,7 +6,8 @@
 
 namespace lockstep::bench {
 
-Options parse_options(int argc, char** argv, const std::string& description, double default_seconds) {
+Options parse_options(int argc, char** argv, const std::string& description, double default_seconds,
+                      const std::vector<Switch>& switches) {
   Options options;
   options.seconds = default_seconds;
   CLI::App app(description);
@@ -15,6 +16,7 @@ Options parse_options(int argc, char** argv, const std::string& description, dou
       ->check(CLI::PositiveNumber);
   app.add_option("--mib", options.mib, "Size of what is measured, where it has one")->check(CLI::PositiveNumber);
   app.add_option("--out", options.out, "Write figures, distributions and plots into this directory")->type_name("DIR");
+  for (const Switch& each : switches) app.add_flag(each.name, *each.on, each.help);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

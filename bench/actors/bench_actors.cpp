@@ -1,202 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-
-/// Message → actor → reply without a network and without a disk: the bank's deposits, stamped by the sequencer, sealed
-/// into batches with chain and digests, run by the executor with state roots on, replies taken off their ring. One
-/// thread does all of it, so the figure is the cost of a message, not of a hand-over. With sessions, it is that of a
-/// native client's request, which runs once and whose answer is kept; without, that of a RESP command.
+// Message → actor → reply within one process: what a message costs, how long it takes beside other runtimes as the load
+// rises, and how the rate grows with concurrency. No network, no disk.
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <vector>
 
-#include "bank.hpp"
-#include "base/assert.hpp"
-#include "base/clock.hpp"
+#include "bench/actors/latency.hpp"
+#include "bench/actors/scaling.hpp"
+#include "bench/actors/throughput.hpp"
+#include "bench/support/cpu.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
 #include "bench/support/results.hpp"
-#include "bench/support/rounds.hpp"
-#include "bench/support/table.hpp"
-#include "control_generated.h"
-#include "runtime/agents/frames.hpp"
-#include "runtime/agents/sequencer.hpp"
-#include "runtime/execution.hpp"
 
 namespace lockstep::bench {
 namespace {
 
-constexpr std::uint64_t messages_per_sample = 200'000;
-
-/// A node without its outside: pool, sequencer, executor, reply ring.
-class InProcess {
- public:
-  InProcess(std::uint64_t accounts, std::uint32_t checkpoint_interval, std::uint64_t sessions)
-      : accounts_(accounts),
-        genesis_(genesis_of(checkpoint_interval)),
-        execution_(bank_application(), genesis_,
-                   {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = 256U << 10, .observed = false}),
-        sequencer_(execution_.pool(), {}, {.seal_depth = 1, .schema_id = bank_application().schema_id()}),
-        builder_(4096) {
-    sequencer_.add_due(execution_.due(0));
-    sequencer_.append_genesis(encode(genesis_), now_.real_ns);
-    for (std::uint64_t i = 0; i < sessions; ++i) open_session();
-    for (std::uint64_t account = 0; account < accounts_; ++account) {
-      prepare(prepared_[0], account);
-      submit(prepared_[0]);
-    }
-    finish();
-  }
-
-  /// Sends deposits to random accounts and takes every reply; nanoseconds a message. A client's work, making the
-  /// message and its check, is done before.
-  double sample() {
-    for (Prepared& message : prepared_) prepare(message, random() % accounts_);
-    const std::int64_t started_ns = SystemClock{}.steady_ns();
-    for (std::uint64_t i = 0; i < messages_per_sample; ++i) submit(prepared_[i % prepared_.size()]);
-    finish();
-    return static_cast<double>(SystemClock{}.steady_ns() - started_ns) / static_cast<double>(messages_per_sample);
-  }
-
- private:
-  static const Application& bank_application() { return application<bank::Branch>(); }
-  static Genesis genesis_of(std::uint32_t checkpoint_interval) {
-    Genesis genesis;
-    genesis.application = bank_application().digest();
-    genesis.checkpoint_interval = checkpoint_interval;
-    return genesis;
-  }
-
-  std::uint64_t random() {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return state_ >> 33;
-  }
-
-  struct Prepared {
-    RecordHeader header;
-    alignas(16) std::array<std::byte, 64> payload{};
-  };
-
-  void prepare(Prepared& message, std::uint64_t account) {
-    const auto payload = builder_.encode<bank::Deposit>(account, std::int64_t{1});
-    LOCKSTEP_ASSERT(payload.size() <= message.payload.size(), "a deposit is small");
-    std::memcpy(message.payload.data(), payload.data(), payload.size());
-    RecordHeader header;
-    header.length = static_cast<std::uint32_t>(payload.size());
-    header.actor_type = name_id(bank::Branch::name);
-    header.message_type = message_id<bank::Deposit>;
-    header.key = account % bank::branches;
-    header.session = session_number(1, 0, 1);
-    header.request = 1;
-    header.check = record_check(header, payload);
-    message.header = header;
-  }
-
-  void open_session() {
-    flatbuffers::FlatBufferBuilder fbb;
-    fbb.Finish(control::CreateSessionOpen(fbb, 1));
-    RecordHeader header;
-    header.kind = RecordKind::session_open;
-    header.length = fbb.GetSize();
-    header.request = session_number(1, 0, 1);
-    append(header, fbb.GetBufferPointer());
-    sessions_.push_back({sequencer_.last_seq(), 0});
-  }
-
-  void submit(const Prepared& message) {
-    RecordHeader header = message.header;
-    if (!sessions_.empty()) {
-      Session& session = sessions_[sent_ % sessions_.size()];
-      header.session = session.number;
-      header.request = ++session.requests;
-      header.ack_distance = static_cast<std::uint32_t>(std::min(session.requests, depth) - 1);
-    }
-    append(header, message.payload.data());
-    ++sent_;
-  }
-
-  void append(const RecordHeader& header, const void* payload) {
-    std::byte* room = sequencer_.claim(header.length);
-    while (room == nullptr) {
-      turn();
-      room = sequencer_.claim(header.length);
-    }
-    std::memcpy(room, payload, header.length);
-    sequencer_.commit(header, now_.real_ns += 100);
-  }
-
-  void turn() {
-    sequencer_.do_work(now_);
-    BatchPool& pool = execution_.pool();
-    pool.written().publish(pool.sealed());
-    pool.committed().publish(pool.sealed());
-    execution_.agent(0).do_work(now_);
-    while (execution_.board().poll()) ++checkpoints_;
-    ByteRing& replies = execution_.replies(0, 0);
-    for (auto frame = replies.peek(); !frame.empty(); frame = replies.peek()) {
-      if (reinterpret_cast<const ReplyFrame*>(frame.data())->outcome != lockstep::Outcome::session) ++answered_;
-      replies.release();
-    }
-    replies.flush();
-  }
-
-  void finish() {
-    while (answered_ < sent_) turn();
-    LOCKSTEP_ASSERT(answered_ == sent_, "every message is answered once");
-  }
-
-  /// As a client that keeps so many requests in flight.
-  static constexpr std::uint64_t depth = 64;
-  struct Session {
-    std::uint64_t number = 0;
-    std::uint64_t requests = 0;
-  };
-  std::vector<Session> sessions_;
-  std::vector<Prepared> prepared_ = std::vector<Prepared>(16'384);
-  std::uint64_t accounts_;
-  Genesis genesis_;
-  Execution execution_;
-  Sequencer sequencer_;
-  MessageBuilder builder_;
-  Now now_{1'700'000'000'000'000'000, 0};
-  std::uint64_t state_ = 1;
-  std::uint64_t sent_ = 0;
-  std::uint64_t answered_ = 0;
-  std::uint64_t checkpoints_ = 0;
-};
-
 int run(const Options& options) {
-  struct Shape {
-    const char* name;
-    std::uint64_t accounts;
-    std::uint32_t interval;
-    std::uint64_t sessions;
-  };
-  constexpr std::array shapes{Shape{"1,000 accounts, root every 1,024 messages", 1'000, 1024, 0},
-                              Shape{"1,000 accounts, root every 1,024, 16 durable sessions", 1'000, 1024, 16},
-                              Shape{"1,000 accounts, no roots", 1'000, 1U << 30, 0},
-                              Shape{"1,000 accounts, no roots, 16 durable sessions", 1'000, 1U << 30, 16},
-                              Shape{"1,000,000 accounts, root every 1,024 messages", 1'000'000, 1024, 0},
-                              Shape{"1,000,000 accounts, root every 65,536 messages", 1'000'000, 65'536, 0}};
-  std::vector<std::unique_ptr<InProcess>> nodes;
-  std::vector<Case> cases;
-  for (const Shape& shape : shapes) {
-    nodes.push_back(std::make_unique<InProcess>(shape.accounts, shape.interval, shape.sessions));
-    cases.push_back({shape.name, [node = nodes.back().get()] { return Sample{1e3 / node->sample(), false}; }});
+  if (allowed_cpus().size() < 2) {
+    fmt::print(stderr, "bench_actors: needs two CPUs, and this process may run on {} only\n", allowed_cpus().size());
+    return 2;
   }
-  fmt::print("{}", describe_machine());
-  const Series series = run_plain_rounds(cases, options.seconds);
-  fmt::print("\nmessage to actor to reply, one thread (million messages/s)\n{}",
-             table_of(series, Better::higher).text());
-  const double best = series.outcomes.front().median(Regime::one_cpu).value_or(0);
-  fmt::print("goal: 5 million/s with roots on for a hot set; median {:.2f}: {}\n", best, best >= 5 ? "met" : "not met");
+  const Results results(options.out, "actors");
   Table figures = figures_table();
-  add_figures(figures, series, Better::higher, "in-process", "million messages/s");
-  Results(options.out, "actors").figures(figures);
+  fmt::print("{}", describe_machine());
+  measure_throughput(options.seconds * 0.15, figures);
+  compare_latencies(options.seconds * 0.7, results, figures);
+  measure_scaling(options.seconds * 0.15, results, figures);
+  results.figures(figures);
   return 0;
 }
 
@@ -205,6 +37,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   return lockstep::bench::run(lockstep::bench::parse_options(
-      argc, argv, "Message to actor to reply in one thread: stamping, sealing, chain, execution, state roots, reply.",
-      10));
+      argc, argv,
+      "Message to actor to reply in one process: the cost of a message in one thread; latency in an open loop beside a "
+      "mutex-and-condvar pool, oneTBB and CAF; the universal scalability law. On a busy machine run it as `chrt -f 50 "
+      "bench_actors`.",
+      90));
 }

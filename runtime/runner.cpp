@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runner.hpp"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/assert.hpp"
 #include "base/cpu_relax.hpp"
+#include "base/futex.hpp"
 #include "base/log.hpp"
 
 namespace lockstep {
 namespace {
-
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) {
-  const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
-}
-
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
 
 void pin_this_thread(const std::string& name, int cpu) {
   cpu_set_t set;

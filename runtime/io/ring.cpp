@@ -27,6 +27,13 @@ constexpr unsigned ladder[] = {
     common_flags,
 };
 
+// The kernel's polling thread runs completions too, so neither DEFER_TASKRUN nor COOP_TASKRUN goes with it.
+constexpr unsigned polled_ladder[] = {
+    IORING_SETUP_SQPOLL | IORING_SETUP_SQ_AFF | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_SUBMIT_ALL |
+        IORING_SETUP_R_DISABLED | common_flags,
+    IORING_SETUP_SQPOLL | IORING_SETUP_SQ_AFF | common_flags,
+};
+
 constexpr std::uint32_t smallest_submission_queue = 64;
 
 struct FlagName {
@@ -34,6 +41,8 @@ struct FlagName {
   const char* name;
 };
 constexpr FlagName flag_names[] = {
+    {IORING_SETUP_SQPOLL, "SQPOLL"},
+    {IORING_SETUP_SQ_AFF, "SQ_AFF"},
     {IORING_SETUP_SINGLE_ISSUER, "SINGLE_ISSUER"},
     {IORING_SETUP_DEFER_TASKRUN, "DEFER_TASKRUN"},
     {IORING_SETUP_COOP_TASKRUN, "COOP_TASKRUN"},
@@ -63,15 +72,28 @@ std::string setup_flags_text(unsigned flags) {
 }
 
 int Ring::open(std::uint32_t submission_entries, std::uint32_t completion_entries) {
+  return open_with({}, ladder, submission_entries, completion_entries);
+}
+
+int Ring::open_polled(std::uint32_t submission_entries, std::uint32_t completion_entries, unsigned cpu,
+                      unsigned idle_ms) {
+  io_uring_params params{};
+  params.sq_thread_cpu = cpu;
+  params.sq_thread_idle = idle_ms;
+  return open_with(params, polled_ladder, submission_entries, completion_entries);
+}
+
+int Ring::open_with(const io_uring_params& params, std::span<const unsigned> steps, std::uint32_t submission_entries,
+                    std::uint32_t completion_entries) {
   LOCKSTEP_ASSERT(!open_, "a ring is opened once");
   std::uint32_t submissions = submission_entries, completions = completion_entries;
-  int result = climb_down(submissions, completions);
+  int result = climb_down(params, steps, submissions, completions);
   // The queues count against the user's lockable memory (64 KiB in some containers). Small ones work too: what does not
   // fit in them waits, in the kernel or here.
   while (result == -ENOMEM && submissions > smallest_submission_queue) {
     submissions /= 2;
     completions = std::max(completions / 2, submissions);
-    result = climb_down(submissions, completions);
+    result = climb_down(params, steps, submissions, completions);
   }
   if (result == 0 && submissions != submission_entries) {
     log(LogLevel::warning, "io",
@@ -82,10 +104,11 @@ int Ring::open(std::uint32_t submission_entries, std::uint32_t completion_entrie
   return result;
 }
 
-int Ring::climb_down(std::uint32_t submission_entries, std::uint32_t completion_entries) {
+int Ring::climb_down(const io_uring_params& wanted, std::span<const unsigned> steps, std::uint32_t submission_entries,
+                     std::uint32_t completion_entries) {
   int result = -EINVAL;
-  for (const unsigned flags : ladder) {
-    io_uring_params params{};
+  for (const unsigned flags : steps) {
+    io_uring_params params = wanted;
     params.flags = flags;
     params.cq_entries = completion_entries;
     result = io_uring_queue_init_params(submission_entries, &ring_, &params);
@@ -166,7 +189,9 @@ void Ring::submit_and_gather() {
   move_waiting();
   const unsigned flags = kernel_flags();
   if ((flags & IORING_SQ_CQ_OVERFLOW) != 0) ++overflows_;
-  if (io_uring_sq_ready(&ring_) != 0) {
+  const bool polled = (setup_flags_ & IORING_SETUP_SQPOLL) != 0;
+  if (polled) submit();  // a system call only where the polling thread sleeps
+  if (!polled && io_uring_sq_ready(&ring_) != 0) {
     check("io_uring_submit_and_get_events", io_uring_submit_and_get_events(&ring_));
     // More than the queue holds: the rest goes now, or waits for the next turn when the kernel takes nothing.
     for (std::size_t before = 0; !waiting_.empty() && waiting_.size() != before;) {

@@ -7,6 +7,9 @@
 /// It may be made and filled in one thread and used in another: the ring is born disabled, and bind_to_this_thread()
 /// enables it for the caller, after which an entry from any other thread is refused by the kernel with EEXIST.
 ///
+/// Opened by open_polled(), a kernel thread takes its submissions instead (SQPOLL). That thread spins, so it wants a
+/// core of its own: where it takes turns with the owner, each waits for whole scheduler slices of the other.
+///
 /// Submissions never fail for want of room: a full queue is flushed, and what the kernel does not take yet waits in
 /// order in a list of its own. Completions are copied out in batches before they are dispatched, so a handler may
 /// queue submissions freely; it must not call reap() again.
@@ -47,6 +50,10 @@ class Ring {
   /// 0 or -errno; of a ladder all of whose steps fail, the last step's. Short of lockable memory, smaller queues than
   /// asked for.
   [[nodiscard]] int open(std::uint32_t submission_entries, std::uint32_t completion_entries);
+  /// As open(), with a kernel thread on `cpu` that looks for submissions without being told, and sleeps when there were
+  /// none for `idle_ms` (at least 1: to the kernel 0 means a second).
+  [[nodiscard]] int open_polled(std::uint32_t submission_entries, std::uint32_t completion_entries, unsigned cpu,
+                                unsigned idle_ms);
   /// Enables the ring for the calling thread and registers its descriptor there. 0 or -errno.
   [[nodiscard]] int bind_to_this_thread();
   /// Cancels what is in flight. Memory given to the kernel must outlive this call. From the owner, or after its end.
@@ -86,12 +93,16 @@ class Ring {
     }
   }
 
+  /// Calls that submitted, gathered or slept; of a polled ring few of them are system calls.
   [[nodiscard]] std::uint64_t enters() const { return enters_; }
   /// Times the queue was found overflown: the kernel then keeps completions aside and ends multishot requests.
   [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
 
  private:
-  int climb_down(std::uint32_t submission_entries, std::uint32_t completion_entries);
+  int open_with(const io_uring_params& params, std::span<const unsigned> steps, std::uint32_t submission_entries,
+                std::uint32_t completion_entries);
+  int climb_down(const io_uring_params& wanted, std::span<const unsigned> steps, std::uint32_t submission_entries,
+                 std::uint32_t completion_entries);
   io_uring_sqe* next_entry();
   void submit();
   void move_waiting();

@@ -1,158 +1,171 @@
 # SPDX-License-Identifier: Apache-2.0
-# builds: actors/examples/kv/kv
-"""The key-value example beside redis-server, both driven by redis-benchmark in turn, round after round.
+# builds: actors/examples/kv/kv bench/node/peer_load
+"""The key-value example beside redis-server, nats-server (JetStream) and etcd, one node each, over TCP on loopback.
 
 usage: bench_node.py BUILD [--seconds N] [--out DIR] [--requests N]
 
-Each server runs alone while it is measured; the others are stopped (SIGSTOP), so they cost nothing. CPU is what the
-server's process used (user and system) per million requests. Ratios are drawn between medians of the same run.
+RESP servers are loaded by redis-benchmark, the others by bench/node/peer_load in the same way: a closed loop of 50
+connections, each with a pipeline of requests in flight, 3-byte values under 100,000 keys. The servers take turns, round
+after round, and each is measured alone; the others are stopped meanwhile. CPU is what the server's process used (user
+and system) per million requests. Ratios are drawn between medians of the same run.
 """
 
 import argparse
 import csv
 import os
-import re
-import signal
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/end_to_end"))
-from node import Node  # noqa: E402
+from plots import Plots
+from servers import EtcdServer, LockstepServer, NatsServer, RedisServer, give_up
 
-TICKS = os.sysconf("SC_CLK_TCK")
+PIPELINES = (1, 16, 64)
+# The goals' pipeline first, so that a short run has it.
+CASES = [(test, pipeline) for pipeline in (16, 1, 64) for test in ("set", "get")]
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class RedisServer:
-    def __init__(self, work, *arguments):
-        self.port_number = free_port()
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port_number), "--bind", "127.0.0.1", "--save", "", "--dir", work,
-             "--daemonize", "no", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port_number)) == 0:
-                    return
-            time.sleep(0.05)
-        raise SystemExit("redis-server did not start")
-
-    def end(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.process.terminate()
-        self.process.wait()
+NOTES = """\
+Durable when acknowledged: lockstep fsync, redis appendfsync always, etcd. In the kernel: lockstep write. Written later:
+lockstep none, redis everysec, nats-server (it syncs its file every two minutes). etcd is asked through its JSON gateway
+over HTTP/1.1, which has no pipelining: for a pipeline of P it gets 50 x P connections, 800 at most."""
 
 
-class LockstepServer:
-    def __init__(self, kv, work, durability):
-        self.node = Node(kv, work, "--resp", "127.0.0.1:0", "--durability", durability)
-        self.process, self.port_number = self.node.process, self.node.port("resp")
+def start_servers(build, work):
+    kv, peer_load = f"{build}/actors/examples/kv/kv", f"{build}/bench/node/peer_load"
 
-    def end(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.node.stop()
+    def directory(name):
+        os.mkdir(f"{work}/{name}")
+        return f"{work}/{name}"
+
+    # Those that are compared by a goal stand side by side.
+    makers = {
+        "redis, no AOF": lambda at: RedisServer(at, "--appendonly", "no"),
+        "lockstep, none": lambda at: LockstepServer(kv, at, "none"),
+        "redis, AOF always": lambda at: RedisServer(at, "--appendonly", "yes", "--appendfsync", "always"),
+        "lockstep, fsync": lambda at: LockstepServer(kv, at, "fsync"),
+        "lockstep, write": lambda at: LockstepServer(kv, at, "write"),
+        "redis, AOF everysec": lambda at: RedisServer(at, "--appendonly", "yes", "--appendfsync", "everysec"),
+        "nats JetStream": lambda at: NatsServer(peer_load, at),
+        "etcd": lambda at: EtcdServer(peer_load, at),
+    }
+    servers = {}
+    try:
+        for index, (name, make) in enumerate(makers.items()):
+            servers[name] = make(directory(f"server-{index}"))
+            servers[name].pause()
+    except BaseException:
+        end_servers(servers)
+        raise
+    return servers
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def end_servers(servers):
+    for server in servers.values():
+        server.end()
 
 
-def measure(server, test, pipeline, requests):
-    """Requests per second as redis-benchmark counts them, and the server's CPU seconds per million."""
-    server.process.send_signal(signal.SIGCONT)
-    before = cpu_seconds(server.process.pid)
-    done = subprocess.run(["redis-benchmark", "-p", str(server.port_number), "-t", test, "-n", str(requests), "-P",
-                           str(pipeline), "-c", "50", "-r", "100000", "-q"], stdout=subprocess.PIPE, text=True, timeout=300)
-    used = cpu_seconds(server.process.pid) - before
-    server.process.send_signal(signal.SIGSTOP)
-    rate = re.findall(r"([\d.]+) requests per second", done.stdout.replace("\r", "\n"))
-    if done.returncode != 0 or not rate:
-        raise SystemExit(f"redis-benchmark failed against port {server.port_number}:\n{done.stdout}")
-    return float(rate[-1]), used * 1e6 / requests
+def take_rounds(servers, requests, deadline):
+    """Samples by (test, pipeline, server), and the number of whole rounds."""
+    samples, rounds = {}, 0
+    while True:
+        for test, pipeline in CASES:
+            for name, server in servers.items():
+                if test not in server.tests:
+                    continue
+                if time.monotonic() > deadline:
+                    return samples, rounds
+                count = requests if pipeline > 1 else requests // 10
+                samples.setdefault((test, pipeline, name), []).append(server.measure(test, pipeline, count))
+                server.pause()
+        rounds += 1
+
+
+def median(samples, field):
+    return statistics.median(getattr(sample, field) for sample in samples)
+
+
+def cpu_per_million(samples):
+    return sum(sample.cpu_s for sample in samples) * 1e6 / sum(sample.requests for sample in samples)
+
+
+def report(samples, servers, rounds, directory):
+    rows = []
+    print(f"kv on one node, 50 connections, closed loop, {rounds} whole rounds; medians; latencies in us\n{NOTES}")
+    for test, pipeline in sorted(CASES, key=lambda case: (case[0] == "get", case[1])):
+        print(f"\n{f'{test.upper()}, pipeline {pipeline}':24}{'requests/s':>12}{'best':>12}{'p50':>10}{'p99':>10}{'p99.9':>10}"
+              f"{'max':>10}{'CPU s/million':>15}{'n':>4}")
+        for name, server in servers.items():
+            taken = samples.get((test, pipeline, name), [])
+            if not taken:
+                if test in server.tests:
+                    print(f"{name:24}{'the time was up':>24}")
+                continue
+            row = [test, pipeline, name, median(taken, "rate"), max(sample.rate for sample in taken),
+                   *(median(taken, field) for field in ("p50", "p99", "p999", "max")), cpu_per_million(taken), len(taken)]
+            rows.append(row)
+            print(f"{name:24}{row[3]:>12,.0f}{row[4]:>12,.0f}{row[5]:>10,.0f}{row[6]:>10,.0f}{row[7]:>10,.0f}{row[8]:>10,.0f}"
+                  f"{row[9]:>15.2f}{row[10]:>4}")
+    judge({(row[0], row[1], row[2]): row for row in rows})
+    if not directory:
+        return
+    os.makedirs(directory, exist_ok=True)
+    with open(f"{directory}/node.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["test", "pipeline", "server", "median_per_s", "best_per_s", "p50_us", "p99_us", "p99.9_us", "max_us",
+                         "cpu_s_per_million", "samples"])
+        writer.writerows(rows)
+    write_plots(Plots(directory, "node"), samples, servers)
+
+
+def judge(rows):
+    print()
+    for ours, theirs, goal in (("lockstep, none", "redis, no AOF", 1.0), ("lockstep, fsync", "redis, AOF always", 1.5)):
+        for test in ("set", "get"):
+            pair = [rows.get((test, 16, side)) for side in (ours, theirs)]
+            if None in pair:
+                continue
+            ratio, cpu = pair[0][3] / pair[1][3], pair[0][9] / pair[1][9] if pair[1][9] else float("inf")
+            goals = test == "set"
+            print(f"{test.upper()}, pipeline 16, {ours} / {theirs}: {ratio:.2f}x"
+                  + (f", goal {goal}x: {'reached' if ratio >= goal else 'NOT reached'}" if goals else "")
+                  + f"; CPU {cpu:.2f}x"
+                  + (f", goal below 1: {'reached' if cpu < 1 else 'NOT reached'}" if goals else ""))
+
+
+def write_plots(plots, samples, servers):
+    by_pipeline, curves = {}, {}
+    for name in servers:
+        points = [(pipeline, median(samples[key], "rate")) for pipeline in PIPELINES
+                  if (key := ("set", pipeline, name)) in samples]
+        if points:
+            by_pipeline[name] = points
+        taken = sorted(samples.get(("set", 16, name), []), key=lambda sample: sample.rate)
+        if taken:
+            curves[name] = taken[len(taken) // 2].distribution
+            plots.distribution(f"{name} set pipeline 16", curves[name])
+    plots.lines("rates", "SET: requests a second by pipeline", "pipeline", "requests a second", by_pipeline)
+    plots.percentiles("percentiles", "SET, pipeline 16: latency of the sample with the median rate", curves)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="build directory with the programs")
-    parser.add_argument("--seconds", type=float, default=120, help="bound on the whole run")
-    parser.add_argument("--requests", type=int, default=200_000, help="of one sample")
-    parser.add_argument("--out", metavar="DIR", help="write the figures into this directory")
+    parser.add_argument("--seconds", type=float, default=240, help="bound on the whole run")
+    parser.add_argument("--requests", type=int, default=200_000, help="of one sample with a pipeline")
+    parser.add_argument("--out", metavar="DIR", help="write figures, distributions and plots into this directory")
     options = parser.parse_args()
-    deadline = time.monotonic() + options.seconds
-    kv = os.path.join(options.build, "actors/examples/kv/kv")
-
+    if options.requests < 20_000:
+        give_up("--requests must be at least 20000, or a sample is shorter than the clock of CPU time is fine")
     with tempfile.TemporaryDirectory() as work:
-        for name in ("none", "always", "everysec", "kv-none", "kv-fsync"):
-            os.mkdir(f"{work}/{name}")
-        servers = {
-            "redis, no persistence": RedisServer(f"{work}/none", "--appendonly", "no"),
-            "lockstep, durability none": LockstepServer(kv, f"{work}/kv-none", "none"),
-            "redis, appendfsync always": RedisServer(f"{work}/always", "--appendonly", "yes", "--appendfsync", "always"),
-            "lockstep, durability fsync": LockstepServer(kv, f"{work}/kv-fsync", "fsync"),
-            "redis, appendfsync everysec": RedisServer(f"{work}/everysec", "--appendonly", "yes", "--appendfsync",
-                                                       "everysec"),
-        }
-        for server in servers.values():
-            server.process.send_signal(signal.SIGSTOP)
-        samples = {}
-        cases = [(test, pipeline) for pipeline in (16, 1, 64) for test in ("set", "get")]
-        rounds = 0
+        servers = start_servers(options.build, work)
         try:
-            while time.monotonic() < deadline:
-                for test, pipeline in cases:
-                    for name, server in servers.items():
-                        if time.monotonic() > deadline:
-                            break
-                        count = options.requests if pipeline > 1 else options.requests // 10
-                        samples.setdefault((test, pipeline, name), []).append(measure(server, test, pipeline, count))
-                rounds += 1
+            samples, rounds = take_rounds(servers, options.requests, time.monotonic() + options.seconds)
+            for name, server in servers.items():
+                if ("set", 16, name) in samples:
+                    server.check()
         finally:
-            for server in servers.values():
-                server.end()
-        report(samples, cases, servers, options.out, rounds)
-
-
-def report(samples, cases, servers, directory, rounds):
-    rows = []
-    print(f"kv beside redis-server, redis-benchmark -c 50 -r 100000, {rounds} whole rounds; rates in requests/s")
-    for test, pipeline in cases:
-        print(f"\n{test.upper()}, pipeline {pipeline}")
-        print(f"{'':32}{'median':>12}{'best':>12}{'CPU s/million':>16}{'samples':>9}")
-        for name in servers:
-            taken = samples.get((test, pipeline, name), [])
-            if not taken:
-                print(f"{name:32}{'not run: the time was up':>24}")
-                continue
-            rates, cpu = [rate for rate, _ in taken], [used for _, used in taken]
-            row = (name, test, pipeline, statistics.median(rates), max(rates), statistics.median(cpu), len(taken))
-            rows.append(row)
-            print(f"{name:32}{row[3]:>12,.0f}{row[4]:>12,.0f}{row[5]:>16.2f}{row[6]:>9}")
-    medians = {(row[0], row[1], row[2]): row[3] for row in rows}
-    print()
-    for ours, theirs, goal in (("lockstep, durability none", "redis, no persistence", 1.0),
-                               ("lockstep, durability fsync", "redis, appendfsync always", 1.5)):
-        for test in ("set", "get"):
-            pair = [medians.get((side, test, 16)) for side in (ours, theirs)]
-            if None not in pair:
-                ratio = pair[0] / pair[1]
-                print(f"{test.upper()} pipeline 16, {ours} / {theirs}: {ratio:.2f}x"
-                      + (f" (goal {goal}x: {'met' if ratio >= goal else 'not met'})" if test == "set" else ""))
-    if directory:
-        os.makedirs(directory, exist_ok=True)
-        with open(f"{directory}/node.csv", "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["server", "test", "pipeline", "median_per_s", "best_per_s", "cpu_s_per_million", "samples"])
-            writer.writerows(rows)
+            end_servers(servers)
+    report(samples, servers, rounds, options.out)
 
 
 main()

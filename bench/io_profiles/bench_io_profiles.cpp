@@ -55,7 +55,7 @@ std::vector<LoadSamples> measure_all(const std::vector<Profile>& profiles, const
   std::vector<LoadSamples> all;
   for (const Load& load : loads) {
     all.push_back({load, {}});
-    for (const Profile profile : profiles) all.back().profiles.push_back({profile, {}});
+    for (const Profile profile : profiles) all.back().profiles.push_back({profile, load.rate == 0, {}});
   }
   std::vector<Case> cases;
   for (LoadSamples& each : all) {

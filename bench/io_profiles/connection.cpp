@@ -34,10 +34,11 @@ std::size_t Connection::received(std::size_t bytes, std::uint64_t work_rounds) {
 }
 
 std::span<const std::byte> Connection::start_send() {
-  LOCKSTEP_ASSERT(answered_ > 0 && !sending_, "one send of a connection at a time");
+  LOCKSTEP_ASSERT(can_send(), "one send of a connection at a time");
   const std::span<const std::byte> replies{filling(), answered_};
   const std::size_t rest = filled_ - answered_;
-  current_ ^= 1;
+  current_ = (current_ + 1) % buffers;
+  ++held_;
   std::memcpy(filling(), replies.data() + replies.size(), rest);
   filled_ = rest;
   answered_ = 0;

@@ -58,12 +58,8 @@ bool is_quiet(const Measurement& sample) {
   return sample.foreign_share <= quiet_share;
 }
 
-bool any_quiet(const Samples& samples) {
-  return std::ranges::any_of(samples.rounds, is_quiet);
-}
-
 bool is_kept(const Samples& samples, const Measurement& sample) {
-  return is_quiet(sample) || !any_quiet(samples);
+  return !samples.flat_out || is_quiet(sample) || std::ranges::none_of(samples.rounds, is_quiet);
 }
 
 std::vector<double> values_of(const Samples& samples, const Value& value) {
@@ -164,8 +160,12 @@ std::string describe_conditions(const LoadSamples& samples) {
         fmt::format("; other programs used {:.0f} % of the CPUs (median), {:.0f} % at most; stolen at most {:.1f} %",
                     100 * *median_of(foreign), 100 * std::ranges::max(foreign), 100 * stolen);
   text += '\n';
-  if (!foreign.empty() && *median_of(foreign) > quiet_share)
-    text += "too busy to tell much: run it as `nice -n -20 PROGRAM` (as root) or on a quiet machine\n";
+  if (samples.load.rate == 0 && !foreign.empty() && *median_of(foreign) > quiet_share) {
+    text +=
+        "too busy to tell much: run it on a quiet machine, or as `chrt -f 50 PROGRAM` (as root; its threads then do "
+        "not "
+        "preempt each other, and SQPOLL's, forced, would never yield: for that one `nice -n -20 PROGRAM`)\n";
+  }
   return text;
 }
 

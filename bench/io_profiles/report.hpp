@@ -2,8 +2,8 @@
 #pragma once
 
 /// What the samples say: two tables a load (how fast, and at what cost), a line about the conditions, and the same for
-/// programs. Samples during which other programs used more than a fifth of the CPUs are left out where quieter ones
-/// were taken.
+/// programs. Samples flat out during which other programs used more than a fifth of the CPUs are left out where quieter
+/// ones were taken; at a rate others may use what is left over, and nothing is left out.
 
 #include <string>
 #include <vector>
@@ -19,6 +19,7 @@ namespace lockstep::bench {
 /// The samples of one profile under one load, a round each; a round that did not get so far has none.
 struct Samples {
   Profile profile = Profile::epoll_pool;
+  bool flat_out = true;
   std::vector<Measurement> rounds;
 };
 
@@ -31,7 +32,7 @@ struct LoadSamples {
 [[nodiscard]] Table speed_table(const LoadSamples& samples);
 /// Interrupts, switches, system calls, CPU time: medians.
 [[nodiscard]] Table cost_table(const LoadSamples& samples);
-/// "regime C x 12, F x 3; other programs ...".
+/// Regimes met, and what others took of the CPUs; with what to do when that was too much.
 [[nodiscard]] std::string describe_conditions(const LoadSamples& samples);
 /// All latencies of all kept samples.
 [[nodiscard]] Histogram latencies_of(const Samples& samples);

@@ -51,7 +51,7 @@ class EpollPool final : public Service {
     if (received < 0 && errno != EAGAIN) server_failed("recv", errno);
     if (received > 0) {
       counts.add_requests(connection.received(static_cast<std::size_t>(received), state_.plan.work_rounds));
-      if (connection.has_replies()) send(connection, counts);
+      if (connection.can_send()) send(connection, counts);
     }
     control(EPOLL_CTL_MOD, connection);
     counts.add_system_calls(1);
@@ -66,6 +66,7 @@ class EpollPool final : public Service {
       left = left.subspan(static_cast<std::size_t>(sent));
     }
     connection.sent();
+    connection.released();
   }
 
   ServiceState& state_;

@@ -146,20 +146,22 @@ class WorkerRing {
       counts_.add_requests(
           connection.take(buffers_.buffer(buffer, static_cast<std::size_t>(entry.res)), state_.plan.work_rounds));
       buffers_.give_back(buffer);
-      if (connection.has_replies() && !connection.is_sending()) send(index);
+      if (connection.can_send()) send(index);
     }
     // It ends when buffers run out or the completion queue is full, too, whatever its result.
     const bool goes_on = (entry.flags & IORING_CQE_F_MORE) != 0;
     if (!goes_on && (entry.res > 0 || entry.res == -ENOBUFS)) arm(index);
   }
 
-  /// With SEND_ZC the memory is ours again with the second completion, the notification.
+  /// SEND_ZC completes twice: when the bytes are queued, and, with the notification, when their memory is ours again.
   void on_sent(std::size_t index, const io_uring_cqe& entry) {
-    if ((entry.flags & IORING_CQE_F_MORE) != 0) return;
+    Connection& connection = state_.connections[index];
     const bool notification = (entry.flags & IORING_CQE_F_NOTIF) != 0;
+    const bool another_follows = (entry.flags & IORING_CQE_F_MORE) != 0;
     if (!notification && entry.res <= 0) return;  // the client is gone
-    state_.connections[index].sent();
-    if (state_.connections[index].has_replies()) send(index);
+    if (!notification) connection.sent();
+    if (!another_follows) connection.released();
+    if (connection.can_send()) send(index);
   }
 
   void send(std::size_t index) {

@@ -75,14 +75,17 @@ class SharedRing final : public Service {
   bool serve(const Completion& completion, WorkerCounts& counts) {
     if (completion.result <= 0) return false;
     Connection& connection = state_.connections[completion.connection];
-    if (connection.is_sending()) connection.sent();  // the link: this receive began when that send was done
+    if (connection.is_sending()) {  // the link: this receive began when that send was done
+      connection.sent();
+      connection.released();
+    }
     counts.add_requests(connection.received(static_cast<std::size_t>(completion.result), state_.plan.work_rounds));
     return true;
   }
 
   void go_on(std::size_t index) {
     Connection& connection = state_.connections[index];
-    if (connection.has_replies()) {
+    if (connection.can_send()) {
       const auto replies = connection.start_send();
       io_uring_sqe* entry = next_entry();
       io_uring_prep_send(entry, connection.fd(), replies.data(), replies.size(), MSG_WAITALL | MSG_NOSIGNAL);

@@ -15,10 +15,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <utility>
 
 #include "base/descriptor.hpp"
 #include "base/system_error.hpp"
+#include "runtime/io/host_tuning.hpp"
 #include "runtime/io/proc_files.hpp"
 
 namespace lockstep::io {
@@ -176,6 +177,7 @@ std::vector<Capability> probe_host(const std::string& data_directory) {
   add_processors(rows);
   add_network(rows);
   add_disk(rows, nearest_existing(data_directory));
+  for (Capability& tuning : judge_tuning(read_tuning_facts())) rows.push_back(std::move(tuning));
   return rows;
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /// What of the host decides how well a node runs, besides io_uring itself: the rows of `lockstep doctor` about kernel,
-/// limits, memory, CPUs, network and the disk of the data directory. It only reads. Cold path. Any thread.
+/// limits, memory, CPUs, network, the disk of the data directory, and what can be tuned (host_tuning.hpp). It only
+/// reads. Cold path. Any thread.
 
 #include <string>
 #include <vector>

@@ -15,6 +15,7 @@
 #include "runtime/io/proc_files.hpp"
 #include "runtime/io/ring.hpp"
 #include "runtime/io/uring_abi.hpp"
+#include "runtime/io/zero_copy.hpp"
 
 namespace lockstep::io {
 namespace {
@@ -180,6 +181,8 @@ std::vector<Capability> probe_io_uring() {
   rows.push_back(present("multishot receive, buffer ring", receive.has_value(), "--io=epoll", newer_kernel));
   add_opcodes(rows, ring);
   add_locked_memory(rows, ring);
+  rows.push_back(judge_zero_copy_send(try_zero_copy_send()));
+  rows.push_back(judge_zero_copy_receive(try_zero_copy_receive()));
   return rows;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does an allocation from the tick arena cost, beside a bare store, a std::pmr buffer and malloc? One thread takes
-// blocks of 64 bytes, stores one word in each, and gives all back after each tick; ns per block, giving back included.
+// What does an allocation from the tick arena cost, beside a bare store, a std::pmr buffer, and malloc as glibc,
+// jemalloc and mimalloc have it? One thread takes blocks of 64 bytes, stores one word in each, and gives all back after
+// each tick; ns per block, giving back included.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <set>
 #include <vector>
 
+#include "bench/arena/peer_allocators.hpp"
 #include "bench/support/cpu.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
@@ -78,21 +81,35 @@ class Monotonic {
   void* take() { return resource_.allocate(block_bytes, 16); }
   void end_tick() { resource_.release(); }
 
- private:
+ protected:
   Buffer buffer_;
   std::pmr::monotonic_buffer_resource resource_;
 };
 
-class Malloc {
+/// The same as std::pmr's containers see it: behind a pointer whose type the compiler does not know.
+class VirtualMonotonic : public Monotonic {
  public:
-  explicit Malloc(std::uint32_t blocks) : taken_(blocks) {}
-  void* take() { return taken_[count_++] = std::malloc(block_bytes); }
+  explicit VirtualMonotonic(std::uint32_t blocks) : Monotonic(blocks), hidden_(&resource_) {
+    asm volatile("" : "+r"(hidden_));
+  }
+  void* take() { return hidden_->allocate(block_bytes, 16); }
+
+ private:
+  std::pmr::memory_resource* hidden_;
+};
+
+/// An allocator that wants every block back.
+class Heap {
+ public:
+  Heap(std::uint32_t blocks, const HeapFunctions& functions) : functions_(functions), taken_(blocks) {}
+  void* take() { return taken_[count_++] = functions_.allocate(block_bytes); }
   void end_tick() {
-    for (std::size_t i = 0; i < count_; ++i) std::free(taken_[i]);
+    for (std::size_t i = 0; i < count_; ++i) functions_.free(taken_[i]);
     count_ = 0;
   }
 
  private:
+  HeapFunctions functions_;
   std::vector<void*> taken_;
   std::size_t count_ = 0;
 };
@@ -137,9 +154,9 @@ long involuntary_switches() {
   return usage.ru_nivcsw;
 }
 
-template <class Source>
-Case arena_case(std::string name, std::uint32_t blocks_per_tick) {
-  auto source = std::make_shared<Source>(blocks_per_tick);
+template <class Source, class... Args>
+Case arena_case(std::string name, std::uint32_t blocks_per_tick, const Args&... args) {
+  auto source = std::make_shared<Source>(blocks_per_tick, args...);
   check(*source, blocks_per_tick);
   return {std::move(name), [source, blocks_per_tick] {
             const long switches = involuntary_switches();
@@ -154,8 +171,11 @@ std::vector<Case> cases(std::uint32_t blocks_per_tick) {
   std::vector<Case> all;
   all.push_back(arena_case<BareStore>("bare store", blocks_per_tick));
   all.push_back(arena_case<Tick>("lockstep tick arena", blocks_per_tick));
-  all.push_back(arena_case<Monotonic>("std::pmr monotonic", blocks_per_tick));
-  all.push_back(arena_case<Malloc>("malloc and free", blocks_per_tick));
+  all.push_back(arena_case<Monotonic>("std::pmr monotonic, devirtualised", blocks_per_tick));
+  all.push_back(arena_case<VirtualMonotonic>("std::pmr monotonic, virtual", blocks_per_tick));
+  all.push_back(arena_case<Heap>("glibc malloc and free", blocks_per_tick, glibc_malloc()));
+  all.push_back(arena_case<Heap>("jemalloc", blocks_per_tick, jemalloc()));
+  all.push_back(arena_case<Heap>("mimalloc", blocks_per_tick, mimalloc()));
   return all;
 }
 
@@ -169,18 +189,38 @@ std::string judge(const Series& series) {
                      ratio <= goal ? "reached" : "NOT reached");
 }
 
+/// A point to each case's line.
+void add_points(Plot& plot, const Series& series, std::uint32_t blocks_per_tick) {
+  for (std::size_t i = 0; i < series.outcomes.size(); ++i) {
+    const Outcome& outcome = series.outcomes[i];
+    if (plot.lines.size() == i) plot.lines.push_back({.name = outcome.name, .points = {}});
+    if (const auto median = outcome.median(Regime::one_cpu))
+      plot.lines[i].points.emplace_back(blocks_per_tick, *median);
+  }
+}
+
 int run(const Options& options) {
   fmt::print("{}", describe_machine());
   if (!allowed_cpus().empty()) pin_to_cpu(allowed_cpus().front());
   Table figures = figures_table();
-  for (const std::uint32_t blocks_per_tick : {64U, 4096U}) {
+  constexpr std::array ticks{64U, 512U, 4096U};
+  Plot by_tick{.title = "allocation of 64 B, giving back included",
+               .x_label = "blocks a tick",
+               .y_label = "ns",
+               .logarithmic_x = true,
+               .logarithmic_y = true,
+               .lines = {}};
+  for (const std::uint32_t blocks_per_tick : ticks) {
     const std::vector<Case> all = cases(blocks_per_tick);
-    const Series series = run_plain_rounds(all, options.seconds / 2);
+    const Series series = run_plain_rounds(all, options.seconds / ticks.size());
     const std::string title = fmt::format("allocation of {} B, {} a tick", block_bytes, blocks_per_tick);
     fmt::print("\n{} (ns)\n{}{}", title, table_of(series, Better::lower).text(), judge(series));
     add_figures(figures, series, Better::lower, title, "ns");
+    add_points(by_tick, series, blocks_per_tick);
   }
-  Results(options.out, "arena").figures(figures);
+  const Results results(options.out, "arena");
+  results.figures(figures);
+  results.plot("ticks", by_tick);
   return 0;
 }
 
@@ -188,8 +228,10 @@ int run(const Options& options) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  return lockstep::bench::run(lockstep::bench::parse_options(
-      argc, argv,
-      "The tick arena beside a bare store, std::pmr::monotonic_buffer_resource on a fixed buffer, and malloc and free.",
-      6));
+  return lockstep::bench::run(
+      lockstep::bench::parse_options(argc, argv,
+                                     "The tick arena beside a bare store, std::pmr::monotonic_buffer_resource on a "
+                                     "fixed buffer, and malloc and free of "
+                                     "glibc, jemalloc and mimalloc.",
+                                     12));
 }

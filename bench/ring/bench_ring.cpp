@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast is the ring between two threads, beside its peers? Throughput and round trip, 8 and 64 byte items, one item
-// at a time, lazily, and in batches; all queues hold 4,096 items and are driven by the same loops.
+// at a time, lazily, and in batches (ours written and read in place, Boost's copied); and what each of its tricks is
+// worth. All queues hold 4,096 items and are driven by the same loops.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "base/cpu_relax.hpp"
 #include "bench/ring/items.hpp"
 #include "bench/ring/queues.hpp"
+#include "bench/ring/verdicts.hpp"
 #include "bench/support/cpu.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
@@ -162,46 +164,21 @@ std::vector<Case> round_trip_cases() {
   return cases;
 }
 
-struct Goal {
-  std::string ours;
-  std::vector<std::string> peers;
-  double at_least;
-};
-
-/// One line: the ratio of ours to the best of the peers, by medians, in regime C.
-std::string judge(const Series& series, const Goal& goal) {
-  const auto ratio_in = [&](Regime regime) -> std::optional<double> {
-    const auto ours = series.of(goal.ours).median(regime);
-    std::optional<double> best_peer;
-    for (const std::string& peer : goal.peers) {
-      const auto median = series.of(peer).median(regime);
-      if (!median) return std::nullopt;
-      best_peer = std::max(best_peer.value_or(0), *median);
-    }
-    if (!ours) return std::nullopt;
-    return *ours / *best_peer;
-  };
-  std::string names = "  " + goal.ours + " /";
-  for (const std::string& peer : goal.peers) names += ' ' + peer + (&peer == &goal.peers.back() ? "" : ",");
-  if (const auto ratio = ratio_in(Regime::close)) {
-    return fmt::format("{}: {:.2f}x, goal {:.2f}x in C: {}\n", names, *ratio, goal.at_least,
-                       *ratio >= goal.at_least ? "reached" : "NOT reached");
-  }
-  const Regime seen = series.most_common();
-  const auto ratio = ratio_in(seen);
-  return fmt::format("{}: regime C was not met; {}\n", names,
-                     ratio ? fmt::format("{:.2f}x in {}", *ratio, regime_name(seen)) : "too few samples");
+template <Tricks tricks>
+Case trick_case(std::string name) {
+  return single_case<Word, WithTricks<Word, tricks>>(std::move(name));
 }
 
-std::string judge_all(const Series& series, double at_least) {
-  std::string text = "goals, ratios of medians:\n";
-  const std::vector<std::string> single_peers{"article single", "boost single", "moodycamel single"};
-  text += judge(series, {"lockstep single", single_peers, at_least});
-  text += judge(series, {"lockstep lazy", single_peers, at_least});
-  for (const int batch : {16, 64, 256}) {
-    text += judge(series, {fmt::format("lockstep batch {}", batch), {fmt::format("boost batch {}", batch)}, at_least});
-  }
-  return text;
+std::vector<Case> trick_cases() {
+  return {
+      trick_case<Tricks{}>(all_tricks),
+      trick_case<Tricks{.remembers = false}>("without remembering the other's position"),
+      trick_case<Tricks{.apart = false}>("without keeping own apart from published"),
+      trick_case<Tricks{.own_lines = false}>("without lines of their own"),
+      trick_case<Tricks{.weak_orders = false}>("without acquire and release"),
+      trick_case<Tricks{.lazy = false}>("without lazy publishing"),
+      trick_case<Tricks{false, false, false, false, false}>("without any"),
+  };
 }
 
 struct Section {
@@ -209,31 +186,39 @@ struct Section {
   std::string unit;
   Better better;
   std::vector<Case> cases;
-  double goal;           ///< least ratio to the best peer; 0 for none
+  std::function<std::string(const Series&)> verdict;
   double share_of_time;  ///< of all sections' together 1
 };
+
+std::vector<Section> sections() {
+  const auto throughput = [](double goal) {
+    return [goal](const Series& series) { return judge_throughput(series, goal); };
+  };
+  return {
+      {"throughput, 8 B items", "million items/s", Better::higher, throughput_cases<Word>(), throughput(1.5), 0.3},
+      {"throughput, 64 B items", "million items/s", Better::higher, throughput_cases<Line>(), throughput(1.15), 0.3},
+      {"round trip, 8 B items", "ns", Better::lower, round_trip_cases<Word>(), judge_round_trips, 0.12},
+      {"round trip, 64 B items", "ns", Better::lower, round_trip_cases<Line>(), judge_round_trips, 0.12},
+      {"what each trick is worth, 8 B items", "million items/s", Better::higher, trick_cases(), worth_of_tricks, 0.16},
+  };
+}
 
 int run(const Options& options) {
   if (allowed_cpus().size() < 2) {
     fmt::print(stderr, "bench_ring: needs two CPUs, and this process may run on {} only\n", allowed_cpus().size());
     return 2;
   }
-  const std::vector<Section> sections{
-      {"throughput, 8 B items", "million items/s", Better::higher, throughput_cases<Word>(), 1.5, 0.35},
-      {"throughput, 64 B items", "million items/s", Better::higher, throughput_cases<Line>(), 1.15, 0.35},
-      {"round trip, 8 B items", "ns", Better::lower, round_trip_cases<Word>(), 0, 0.15},
-      {"round trip, 64 B items", "ns", Better::lower, round_trip_cases<Line>(), 0, 0.15},
-  };
   fmt::print("{}", describe_machine());
+  const Results results(options.out, "ring");
   Table figures = figures_table();
-  for (const Section& section : sections) {
+  for (const Section& section : sections()) {
     const Series series = run_probed_rounds(section.cases, options.seconds * section.share_of_time);
-    fmt::print("\n{} ({}), {} items of room\n{}{}", section.title, section.unit, capacity_items,
-               describe_regimes(series), table_of(series, section.better).text());
-    if (section.goal > 0) fmt::print("{}", judge_all(series, section.goal));
+    fmt::print("\n{} ({}), {} items of room\n{}{}{}", section.title, section.unit, capacity_items,
+               describe_regimes(series), table_of(series, section.better).text(), section.verdict(series));
     add_figures(figures, series, section.better, section.title, section.unit);
+    if (section.title.starts_with("throughput")) results.plot(section.title, batch_plot(section.title, series));
   }
-  Results(options.out, "ring").figures(figures);
+  results.figures(figures);
   return 0;
 }
 
@@ -246,5 +231,5 @@ int main(int argc, char** argv) {
                                      "The single-producer ring beside Boost, readerwriterqueue and the article's ring. "
                                      "Figures hold for the regime they "
                                      "stand under; on a busy machine run it as `chrt -f 50 bench_ring`.",
-                                     20));
+                                     25));
 }

@@ -18,6 +18,7 @@
 
 #include "bench/ring/article_ring.hpp"
 #include "bench/ring/items.hpp"
+#include "bench/ring/trick_ring.hpp"
 #include "runtime/ring/byte_ring.hpp"
 #include "runtime/ring/spsc_ring.hpp"
 
@@ -50,6 +51,15 @@ struct OursLazy {
   void pushed_all() { ring.publish(); }
   bool pop(Item& item) { return ring.pop_lazy(item); }
   void popped_all() { ring.flush(); }
+};
+
+template <class Item, Tricks tricks>
+struct WithTricks {
+  TrickRing<Item, capacity_items, tricks> ring;
+  bool push(const Item& item) { return ring.push(item); }
+  void pushed_all() { ring.pushed_all(); }
+  bool pop(Item& item) { return ring.pop(item); }
+  void popped_all() { ring.popped_all(); }
 };
 
 template <class Item>

@@ -279,7 +279,7 @@ TEST_CASE("T44: a member cuts an ambiguous tail, and stays in limbo over starts 
   auto writer = JournalWriter::open(journal.disk, std::move(*recovered), small_journal, {});
   REQUIRE(writer);
   (*writer)->leave_limbo();
-  for (int i = 0; i < 20; ++i) (*writer)->poll(i * 1000);
+  for (std::int64_t i = 0; i < 20; ++i) (*writer)->poll(i * 1000);
   CHECK((*writer)->hard_state().recovery_state == RecoveryState::normal);
   CHECK(look_at_hard_state(journal.disk, directory)->recovery_state == RecoveryState::normal);
 }

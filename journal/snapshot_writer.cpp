@@ -106,6 +106,7 @@ Result<void> SnapshotWriter::flush() {
 Result<void> SnapshotWriter::seal(SnapshotHeader header) {
   end_shard();
   std::vector<Digest> effects;
+  effects.reserve(shards_.size());
   for (const SnapshotShard& shard : shards_) effects.push_back(shard.effects);
   const Digest root =
       state_root(xxh3_128(std::as_bytes(std::span(header.genesis)).first(header.genesis_bytes)), state_.shards());

@@ -141,7 +141,7 @@ TEST_CASE("a TRUNCATE that takes back what a later block states as committed is 
   auto writer = JournalWriter::open(member.disk, std::move(*recovered), small_journal, {});
   REQUIRE(writer);
   REQUIRE((*writer)->truncate_to(position_after(member.history[3])));
-  for (int i = 0; i < 50; ++i) (*writer)->poll(i * 1000);
+  for (std::int64_t i = 0; i < 50; ++i) (*writer)->poll(i * 1000);
   CHECK_FALSE((*writer)->truncating());
   writer->reset();
   const auto refused = recover(member.disk, {.directory = directory});

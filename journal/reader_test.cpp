@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "journal/directory.hpp"
 #include "journal/inspect.hpp"
@@ -149,6 +151,37 @@ TEST_CASE("T65: an inspection goes past damage and lists all of it") {
   std::uint64_t readable = 0;
   for (const SegmentInfo& segment : damaged->segments) readable += segment.batches;
   CHECK(readable == 57);
+}
+
+TEST_CASE(
+    "a segment cut down to its header is not one made ahead: reading ends there with a note, and no start takes it") {
+  MemoryDisk disk;
+  std::vector<BatchHeader> history;
+  {
+    auto run = JournalRun::start(disk, directory, history);
+    REQUIRE(run);
+    for (int i = 0; i < 60; ++i) REQUIRE((*run)->append((*run)->maker().make({5000})));
+    REQUIRE((*run)->settle());
+  }
+  const auto info = inspect_journal(disk, directory, InspectDepth::records);
+  REQUIRE(info);
+  const auto last = std::ranges::find_if(std::views::reverse(info->segments),
+                                         [](const SegmentInfo& segment) { return segment.batches > 0; });
+  REQUIRE(last->segment_id > 1);
+  const std::string path = directory + "/" + segment_name(last->segment_id);
+  const auto header = disk.bytes(path).first(sizeof(SegmentHeader));
+  disk.put(path, {header.begin(), header.end()});
+
+  auto reader = JournalReader::open(disk, directory);
+  REQUIRE_MESSAGE(reader, reader.error().message);
+  auto batch = reader->next();
+  while (batch && *batch) batch = reader->next();
+  CHECK(reader->position().index < history.size());
+  REQUIRE((!batch || reader->tail()));
+  CHECK((batch ? reader->tail()->evidence : batch.error().message).find("shorter than it was made") !=
+        std::string::npos);
+  CHECK_FALSE(inspect_journal(disk, directory, InspectDepth::records)->sound());
+  CHECK_FALSE(JournalRun::start(disk, directory, history, 2));
 }
 
 TEST_CASE("T25: a reader misses the oldest segment, and is not content with an empty one in a used one's place") {

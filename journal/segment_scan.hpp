@@ -60,7 +60,8 @@ struct EndJudgement {
 [[nodiscard]] EndJudgement judge_end(BlockStream& segment, const BlockExamination& bad, const HistoryPosition& position,
                                      const ScanContext& context);
 
-/// True when there is neither a block nor a trace of one behind the header.
+/// True when there is neither a block nor a trace of one behind the header, as in a segment made ahead. A file shorter
+/// than it was made is not: what it has lost may have been blocks.
 [[nodiscard]] bool is_blank(BlockStream& segment);
 
 /// Why an intact block cannot be used here, as an Error; nothing when it can.

@@ -124,8 +124,13 @@ Result<std::vector<std::uint64_t>> journal_goes_on_from(Disk& disk, const std::s
     BlockStream segment(disk);
     if (auto opened = segment.open(directory + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
     if (is_blank(segment)) continue;
+    const BlockExamination first = segment.examine();
+    if (first.verdict != BlockVerdict::valid)
+      return fail(ErrorCode::corrupt, fmt::format("{}: its first block cannot be used: {}; `lockstep journal verify` "
+                                                  "says what is damaged",
+                                                  segment.path(), first.cause));
     needed.insert(needed.begin(), id);
-    if (position_before(*segment.examine().header).index <= snapshot.index) return needed;
+    if (position_before(*first.header).index <= snapshot.index) return needed;
   }
   return fail(ErrorCode::incomplete,
               fmt::format("the journal in {} begins behind batch {}", directory, snapshot.index + 1));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -81,6 +82,10 @@ int run(const Options& options, bool force_sqpoll) {
   const std::vector<LoadSamples> all = measure_all(profiles, conditions, options.seconds);
   const Results results(options.out, "io-profiles");
   for (const LoadSamples& each : all) {
+    if (std::ranges::all_of(each.profiles, [](const Samples& samples) { return samples.rounds.empty(); })) {
+      fmt::print("\n{}: not reached in {} s\n", load_name(each.load), options.seconds);
+      continue;
+    }
     fmt::print("\n{}\n{}{}", speed_table(each).text(), cost_table(each).text(), describe_conditions(each));
     for (const Samples& samples : each.profiles) {
       if (!samples.rounds.empty())

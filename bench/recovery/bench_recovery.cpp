@@ -4,105 +4,30 @@
 /// start cannot avoid, each alone: reading the same files past the page cache, in order, and executing the same batches
 /// out of memory. Each is measured with cold files, in turn, as often as the time allows.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "bench/recovery/history.hpp"
 #include "bench/snapshot/ledger.hpp"
+#include "bench/support/need.hpp"
 #include "bench/support/options.hpp"
 #include "bench/support/report.hpp"
 #include "bench/support/results.hpp"
-#include "journal/directory.hpp"
 #include "journal/posix_disk.hpp"
-#include "runtime/agents/journal_agent.hpp"
-#include "runtime/agents/snapshot_agent.hpp"
 #include "runtime/history_start.hpp"
-#include "runtime/node.hpp"
 #include "runtime/runner.hpp"
 
 namespace lockstep::bench {
 namespace {
 
 constexpr double default_mib = 1024;
-
-template <class T>
-T need(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_recovery: {}\n", result.error().message);
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
-/// Writes the directory: some messages, a snapshot, then `bytes` of journal.
-void make_history(const std::string& directory, std::uint64_t bytes) {
-  PosixDisk disk;
-  auto recovered = need(recover(disk, {.directory = directory}));
-  const ClusterId cluster = recovered.hard_state.value().cluster_id;
-  auto log = need(HashLog::open(disk, directory, cluster, 0, 0));
-  LedgerNode node;
-  Execution& execution = node.execution();
-  auto writer = need(JournalWriter::open(disk, std::move(recovered), {}, LedgerNode::application().schema()));
-  JournalAgent journal(*writer, execution.pool(), Durability::write, execution.snapshots());
-  CheckpointAgent checkpoints(execution.board(), log);
-  SnapshotAgent snapshots(disk, execution, checkpoints,
-                          {.directory = directory,
-                           .cluster_id = cluster,
-                           .genesis = encode(LedgerNode::genesis()),
-                           .shards = LedgerNode::genesis().shards,
-                           .retention = {.max_bytes = UINT64_MAX, .max_age_ns = 0}});
-  std::uint64_t wish = 0;
-  std::uint64_t behind_bytes = UINT64_MAX;
-  SystemClock clock;
-  while (behind_bytes == UINT64_MAX || writer->counters().bytes < behind_bytes + bytes) {
-    const Now now{0, clock.steady_ns()};
-    for (int i = 0; i < 2000 && node.send(0, 0); ++i) {
-    }
-    node.sequencer().do_work(now);
-    journal.do_work(now);
-    execution.agent(0).do_work(now);
-    checkpoints.do_work(now);
-    snapshots.do_work(now);
-    node.take_answers([](std::uint64_t) {});
-    if (wish == 0 && node.answered() > 100'000) wish = snapshots.ask();
-    if (wish != 0 && snapshots.answer().done == wish && behind_bytes == UINT64_MAX)
-      behind_bytes = writer->counters().bytes;
-  }
-  while (execution.pool().executed_by_all() < execution.pool().sealed() ||
-         execution.pool().written().read() < execution.pool().sealed()) {
-    journal.do_work({0, clock.steady_ns()});
-    execution.agent(0).do_work({});
-    checkpoints.do_work({});
-    node.take_answers([](std::uint64_t) {});
-  }
-  need(writer->close());
-}
-
-std::vector<std::string> files_of(const std::string& directory) {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    const std::string name = entry.path().filename();
-    if (segment_id_of(name) || snapshot_index_of(name)) paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  return paths;
-}
-
-void drop_from_cache(const std::string& directory) {
-  for (const std::string& path : files_of(directory)) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(file);
-  }
-}
 
 double seconds_of(const std::function<void()>& work) {
   const std::int64_t started_ns = SystemClock{}.steady_ns();
@@ -173,18 +98,6 @@ double execute(const std::string& directory, const Batches& batches) {
   runner.request_stop();
   runner.join();
   return seconds;
-}
-
-void start_node(const std::string& directory) {
-  SystemClock clock;
-  NodeConfig config;
-  config.data = directory;
-  config.listen = "127.0.0.1:0";
-  config.admin = "";
-  config.executors = 1;
-  config.threads = "dedicated";
-  const auto node = need(Node::open(LedgerNode::application(), nullptr, config, clock,
-                                    [] { return io::make_reactor(io::Backend::automatic); }));
 }
 
 double median_of(std::vector<double> values) {

@@ -89,6 +89,7 @@ void show(const std::vector<Degree>& degrees, const std::string& over, const Res
                      fmt::format("{}", degree.rates_per_s.size()), "0"});
   }
   fmt::print("\n{}{}", table.text(), describe_usl(fit, points));
+  if (points.size() == 1) return;  // nothing to draw
   results.plot(fmt::format("usl {}", over), usl_plot(fmt::format("lockstep's rate by {}", over), over,
                                                      "million transactions a second", points, fit));
 }

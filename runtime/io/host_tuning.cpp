@@ -187,9 +187,14 @@ std::vector<int> cpus_of_list(std::string_view list) {
     int first = 0;
     if (!number(first)) return {};
     int last = first;
-    if (at != end && *at == '-' && (++at, !number(last))) return {};
+    if (at != end && *at == '-') {
+      ++at;
+      if (!number(last)) return {};
+    }
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (at != end && *at++ != ',') return {};
+    if (at == end) break;
+    if (*at != ',') return {};
+    ++at;
   }
   return cpus;
 }

@@ -156,6 +156,9 @@ def main():
     options = parser.parse_args()
     if options.requests < 20_000:
         give_up("--requests must be at least 20000, or a sample is shorter than the clock of CPU time is fine")
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        print("under a real-time scheduler the kernel's own threads starve, and with them every durable write, for up to 1 s:\n"
+              "run this bench without chrt")
     with tempfile.TemporaryDirectory() as work:
         servers = start_servers(options.build, work)
         try:

@@ -5,7 +5,6 @@
 /// from. Its length is rounded up to whole 4096-byte blocks and starts zeroed. Allocates at construction only.
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -24,8 +23,7 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t bytes) : bytes_(round_up_to_block(bytes)) {
     if (bytes_ == 0) return;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(disk_block_bytes, bytes_)));
-    if (memory_ == nullptr) throw std::bad_alloc();
+    memory_.reset(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{disk_block_bytes})));
     std::memset(memory_.get(), 0, bytes_);
   }
 
@@ -37,7 +35,7 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
+    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{disk_block_bytes}); }
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t bytes_ = 0;

@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "journal/testing/batches.hpp"
+#include "journal/testing/heap_count.hpp"
 #include "journal/testing/memory_disk.hpp"
 #include "journal/writer.hpp"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};  // relaxed: one thread counts
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace lockstep {
 namespace {
@@ -91,7 +70,7 @@ TEST_CASE("appending and polling allocate nothing within a segment") {
   batches.reserve(500);
   for (int i = 0; i < 500; ++i) batches.push_back(maker.make_random(10, 4000));
 
-  const std::uint64_t before = allocations.load(std::memory_order_relaxed);
+  const std::uint64_t before = heap_count().allocations;
   std::int64_t now_ns = 0;
   for (const OwnedBatch& batch : batches) {
     while (!(*writer)->can_append()) (*writer)->poll(now_ns += 1000);
@@ -100,7 +79,7 @@ TEST_CASE("appending and polling allocate nothing within a segment") {
     (*writer)->poll(now_ns += 1000);
   }
   while ((*writer)->durable_index() < batches.size()) (*writer)->poll(now_ns += 1000);
-  CHECK(allocations.load(std::memory_order_relaxed) == before);
+  CHECK(heap_count().allocations == before);
   CHECK((*writer)->counters().segments == 1);
 }
 

@@ -46,9 +46,9 @@ class Recovery {
   HardStateFile hard_state_;
   BlockStream segment_;
   JournalFiles files_;
-  std::vector<std::uint64_t> pruned_;   ///< segments below the oldest, left by a crash
-  std::vector<SegmentHeader> headers_;  ///< of files_.segments
-  std::size_t used_ = 0;                ///< segments up to the last one with blocks
+  std::vector<std::uint64_t> pruned_;  ///< segments below the oldest, left by a crash
+  std::size_t used_ = 0;               ///< segments up to the last one with blocks
+  SegmentHeader last_header_;          ///< of that one
   HistoryPosition position_;
   std::vector<SegmentStart> starts_;
   std::vector<std::uint64_t> schema_ids_;
@@ -108,6 +108,7 @@ Result<void> Recovery::settle_writes() {
 
 Result<void> Recovery::check_headers() {
   const HardState& state = hard_state_.value();
+  std::optional<SegmentHeader> previous;
   for (const std::uint64_t id : files_.segments) {
     if (auto opened = segment_.open(path_of(id)); !opened) return opened;
     const SegmentHeader& header = segment_.header();
@@ -122,11 +123,10 @@ Result<void> Recovery::check_headers() {
     std::string evidence;
     if (defect) evidence = defect->cause;
     if (!defect && header.segment_id != id) evidence = fmt::format("its header says segment {}", header.segment_id);
-    if (!defect && !headers_.empty() && headers_.back().segment_id + 1 == id &&
-        header.prev_nonce != headers_.back().nonce)
+    if (!defect && previous && previous->segment_id + 1 == id && header.prev_nonce != previous->nonce)
       evidence = "it does not follow from the segment before";
     if (!evidence.empty()) findings_.push_back({path_of(id), 0, 0, 0, TailClass::corrupt, evidence});
-    headers_.push_back(header);
+    previous = header;
   }
   return {};
 }
@@ -134,7 +134,9 @@ Result<void> Recovery::check_headers() {
 Result<void> Recovery::find_last_used() {
   for (used_ = files_.segments.size(); used_ > 0; --used_) {
     if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
-    if (!is_blank(segment_)) break;
+    if (is_blank(segment_)) continue;
+    last_header_ = segment_.header();
+    break;
   }
   return {};
 }
@@ -211,7 +213,7 @@ Result<void> Recovery::seal_last() {
     if (auto copied = keep_bad_copy(disk_, options_.directory, id); !copied) return copied;
   auto file = disk_.open(path_of(id), OpenMode::write_direct);
   if (!file) return std::unexpected(file.error());
-  BlockHeader header = control_header(BlockType::seal, headers_[used_ - 1], position_);
+  BlockHeader header = control_header(BlockType::seal, last_header_, position_);
   const auto payload = last_.seal.payload();
   header.payload_digest = xxh3_128(payload);
   header.file_offset = last_.end_offset;
@@ -256,7 +258,7 @@ Result<void> Recovery::enter_limbo() {
   HardState next = hard_state_.value();
   if (next.recovery_state == RecoveryState::normal) next.recovery_state = RecoveryState::limbo;
   const std::uint64_t first_gone = position_.index + 1;
-  next.limbo_index = std::max(next.limbo_index, first_gone + headers_[used_ - 1].max_inflight - 1);
+  next.limbo_index = std::max(next.limbo_index, first_gone + last_header_.max_inflight - 1);
   return hard_state_.store(next);
 }
 
@@ -285,7 +287,7 @@ Result<void> Recovery::settle() {
 Recovered Recovery::take(DirectoryLock lock) {
   Recovered result{std::move(lock), std::move(hard_state_), options_.directory, false, position_, 0, 0, {}, {}, {}, 0};
   result.last_segment_id = result.hard_state.value().newest_segment_id;
-  result.last_nonce = used_ == 0 ? 0 : headers_[used_ - 1].nonce;
+  result.last_nonce = used_ == 0 ? 0 : last_header_.nonce;
   std::ranges::sort(schema_ids_);
   const auto repeated = std::ranges::unique(schema_ids_);
   schema_ids_.erase(repeated.begin(), repeated.end());

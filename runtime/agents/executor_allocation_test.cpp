@@ -3,54 +3,11 @@
 // memory from malloc; a trap is no hot path.)
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "journal/testing/heap_count.hpp"
 #include "lockstep/actor.hpp"
 #include "runtime/agents/executor.hpp"
 #include "runtime/agents/memory_history.hpp"
 #include "test_messages_generated.h"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};
-
-void* counted(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory = std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-void* counted(std::size_t bytes, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const auto unit = static_cast<std::size_t>(alignment);
-  void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, alignment);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace lockstep {
 namespace {
@@ -103,9 +60,9 @@ TEST_CASE("an executor allocates nothing while it runs a million messages") {
   const auto run = [&](std::size_t i) {
     bool done = false;
     while (!done) {
-      const std::uint64_t before = allocations.load(std::memory_order_relaxed);
+      const std::uint64_t before = heap_count().allocations;
       done = executor.step(history.batch(i));
-      while_running += allocations.load(std::memory_order_relaxed) - before;
+      while_running += heap_count().allocations - before;
       while (!replies.peek().empty()) replies.release();
     }
     while (board.poll()) continue;
@@ -152,10 +109,10 @@ TEST_CASE("an executor allocates nothing while it admits, answers and forgets re
   for (std::size_t i = 0; i < history.size(); ++i) {
     bool done = false;
     while (!done) {
-      const std::uint64_t before = allocations.load(std::memory_order_relaxed);
+      const std::uint64_t before = heap_count().allocations;
       done = executor.step(history.batch(i));
       // The first half takes what it needs for good.
-      if (i > history.size() / 2) while_running += allocations.load(std::memory_order_relaxed) - before;
+      if (i > history.size() / 2) while_running += heap_count().allocations - before;
       for (; !replies.peek().empty(); replies.release()) ++answers;
     }
     while (board.poll()) continue;

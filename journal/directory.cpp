@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 
 #include "journal/hard_state.hpp"
+#include "journal/snapshot_format.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,10 +39,44 @@ Result<JournalFiles> list_journal(Disk& disk, const std::string& directory) {
   for (const std::string& name : *names) {
     if (const auto id = segment_id_of(name)) files.segments.push_back(*id);
     if (name == hard_state_name) files.has_hard_state = true;
+    if (snapshot_index_of(name)) files.has_snapshots = true;
     const bool ours = name.starts_with(prefix) || name.starts_with(hard_state_name);
     if (ours && name.ends_with(temporary_suffix)) files.temporary.push_back(name);
   }
   return files;
+}
+
+Result<void> require_journal(Disk& disk, const std::string& directory) {
+  const auto files = list_journal(disk, directory);
+  if (!files)
+    return fail(files.error().code, fmt::format("{} is no data directory: {}; name the one that a node was served with",
+                                                directory, files.error().message));
+  if (files->has_hard_state) return {};
+  if (files->half_made())
+    return fail(
+        ErrorCode::corrupt,
+        fmt::format("{} has segments or snapshots but no {}: what a restore or a cut left when it was interrupted, "
+                    "which may be removed; else restore the directory from a backup",
+                    directory, hard_state_name));
+  return fail(ErrorCode::usage,
+              fmt::format("{} holds no journal (there is no {} in it); name the directory that a node "
+                          "was served with",
+                          directory, hard_state_name));
+}
+
+Result<void> make_data_directory(Disk& disk, const std::string& directory) {
+  if (auto made = disk.make_directory(directory); !made)
+    return fail(made.error().code, fmt::format("{}; name another place for the data directory", made.error().message));
+  const std::string parent = std::filesystem::path(directory).parent_path().string();
+  return disk.sync_directory(parent.empty() ? "." : parent);
+}
+
+void clear_data_directory(Disk& disk, const std::string& directory) {
+  static_cast<void>(disk.remove(directory + "/" + hard_state_name));
+  if (!disk.sync_directory(directory)) return;
+  const auto names = disk.list(directory);
+  if (!names) return;
+  for (const std::string& name : *names) static_cast<void>(disk.remove(directory + "/" + name));
 }
 
 }  // namespace lockstep

@@ -23,7 +23,20 @@ struct JournalFiles {
   std::vector<std::uint64_t> segments;  ///< ids, ascending
   std::vector<std::string> temporary;   ///< names of what a start or a roll left half made
   bool has_hard_state = false;
+  bool has_snapshots = false;
+
+  /// Something is there, but not what is written last of a new directory.
+  [[nodiscard]] bool half_made() const { return !has_hard_state && (has_snapshots || !segments.empty()); }
 };
 [[nodiscard]] Result<JournalFiles> list_journal(Disk& disk, const std::string& directory);
+
+/// Refuses a directory that is missing, that is none, or that holds no journal, and says what to name instead: for
+/// those who are told where one is.
+[[nodiscard]] Result<void> require_journal(Disk& disk, const std::string& directory);
+/// Makes a directory, unless it is there, so that a crash does not lose it.
+[[nodiscard]] Result<void> make_data_directory(Disk& disk, const std::string& directory);
+/// Takes back what was made in a directory that was empty, so that a crash on the way leaves no hard state without the
+/// rest. What cannot be removed stays.
+void clear_data_directory(Disk& disk, const std::string& directory);
 
 }  // namespace lockstep

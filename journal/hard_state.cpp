@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "journal/block.hpp"
+#include "journal/directory.hpp"
 
 namespace lockstep {
 namespace {
@@ -87,7 +88,10 @@ Result<HardState> read_hard_state(Disk& disk, FileId file, const std::string& pa
 Result<HardState> look_at_hard_state(Disk& disk, const std::string& directory) {
   const std::string path = directory + "/" + hard_state_name;
   auto file = disk.open(path, OpenMode::read);
-  if (!file) return fail(file.error().code, fmt::format("{} holds no journal: {}", directory, file.error().message));
+  if (!file) {
+    auto there = require_journal(disk, directory);
+    return std::unexpected(there ? file.error() : there.error());
+  }
   auto state = read_hard_state(disk, *file, path);
   // Two copies read around a store may seem to contradict each other; once more, they will not.
   if (!state && state.error().code == ErrorCode::corrupt) state = read_hard_state(disk, *file, path);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <random>
 #include <utility>
 
@@ -298,22 +297,13 @@ Recovered Recovery::take(DirectoryLock lock) {
 }
 
 Result<void> initialise(Disk& disk, const RecoveryOptions& options, const JournalFiles& files, std::uint64_t seed) {
-  if (!files.segments.empty())
-    return fail(ErrorCode::corrupt,
-                fmt::format("{} has segments but no {}; restore it from a backup", options.directory, hard_state_name));
-  if (!options.create) return fail(ErrorCode::usage, fmt::format("{} holds no journal", options.directory));
+  if (files.half_made()) return require_journal(disk, options.directory);
   for (const std::string& name : files.temporary)
     if (auto removed = disk.remove(options.directory + "/" + name); !removed) return removed;
   HardState first;
   first.cluster_id = options.cluster_id.value_or(xxh3_128(object_bytes(seed), 1));
   first.replica_id = options.replica_id.value_or(0);
   return HardStateFile::create(disk, options.directory, first);
-}
-
-Result<void> make_data_directory(Disk& disk, const std::string& directory) {
-  if (auto made = disk.make_directory(directory); !made) return made;
-  const std::string parent = std::filesystem::path(directory).parent_path().string();
-  return disk.sync_directory(parent.empty() ? "." : parent);
 }
 
 std::uint64_t draw_seed() {
@@ -325,8 +315,8 @@ std::uint64_t draw_seed() {
 
 Result<Recovered> recover(Disk& disk, const RecoveryOptions& options, std::vector<Finding>* findings) {
   const std::uint64_t seed = options.seed != 0 ? options.seed : draw_seed();
-  if (options.create)
-    if (auto made = make_data_directory(disk, options.directory); !made) return std::unexpected(made.error());
+  auto there = options.create ? make_data_directory(disk, options.directory) : require_journal(disk, options.directory);
+  if (!there) return std::unexpected(there.error());
   auto lock = DirectoryLock::take(disk, options.directory);
   if (!lock) return std::unexpected(lock.error());
   auto files = list_journal(disk, options.directory);

@@ -218,6 +218,7 @@ Result<std::size_t> fill_hole(Disk& disk, const std::string& directory, const Ho
 }
 
 Result<RepairReport> repair_journal(Disk& disk, const std::string& directory, bool accept_tail) {
+  if (auto there = require_journal(disk, directory); !there) return std::unexpected(there.error());
   RepairReport report;
   {
     const auto lock = DirectoryLock::take(disk, directory);

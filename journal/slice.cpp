@@ -26,7 +26,6 @@ class Cut {
  private:
   Result<void> make_directory();
   Result<void> fill_directory();
-  void clear_directory();
   Result<void> choose_start();
   Result<void> take_snapshot();
   Result<void> write_batches();
@@ -50,7 +49,7 @@ class Cut {
 };
 
 Result<void> Cut::make_directory() {
-  if (auto made = disk_.make_directory(request_.to); !made) return made;
+  if (auto made = make_data_directory(disk_, request_.to); !made) return made;
   const auto names = disk_.list(request_.to);
   if (!names) return std::unexpected(names.error());
   if (!names->empty()) return fail(ErrorCode::usage, fmt::format("{} is not empty; name a new directory", request_.to));
@@ -208,16 +207,9 @@ Result<void> Cut::fill_directory() {
     if (auto copied = copy_file(disk_, request_.from + "/" + name, request_.to, name); !copied) return copied;
   }
   if (auto copied = copy_roots(); !copied) return copied;
-  // Last: a directory without it is no journal.
+  // Last, when all else is durable under its name: a directory without it is no journal.
+  if (auto synced = disk_.sync_directory(request_.to); !synced) return synced;
   return write_hard_state();
-}
-
-/// Takes back what a cut that failed has made.
-void Cut::clear_directory() {
-  segment_.reset();
-  const auto names = disk_.list(request_.to);
-  if (!names) return;
-  for (const std::string& name : *names) static_cast<void>(disk_.remove(request_.to + "/" + name));
 }
 
 Result<Slice> Cut::run() {
@@ -226,7 +218,8 @@ Result<Slice> Cut::run() {
   oldest_segment_id_ = reader_->position().index == 0 ? 1 : 2;  // 1 would say that nothing is before it
   auto filled = fill_directory();
   if (filled) return slice_;
-  clear_directory();
+  segment_.reset();
+  clear_data_directory(disk_, request_.to);
   return std::unexpected(filled.error());
 }
 

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "journal/directory.hpp"
+#include "journal/directory_lock.hpp"
+#include "journal/file_copy.hpp"
 #include "journal/hard_state.hpp"
 #include "journal/segment_file.hpp"
 #include "journal/snapshots.hpp"
@@ -14,35 +13,18 @@
 namespace lockstep {
 namespace {
 
-/// Copies a file of whole blocks, durably.
-Result<void> copy_file(Disk& disk, const std::string& from, const std::string& to) {
-  auto source = disk.open(from, OpenMode::read);
-  if (!source) return std::unexpected(source.error());
-  auto target = disk.open(to, OpenMode::create_direct);
-  Result<void> result;
-  if (!target) result = std::unexpected(target.error());
-  AlignedBuffer piece(std::size_t{1} << 20);
-  for (std::uint64_t offset = 0; result;) {
-    const auto got = disk.read(*source, offset, piece.span());
-    if (!got) result = std::unexpected(got.error());
-    if (!got || *got == 0) break;
-    std::memset(piece.data() + *got, 0, round_up_to_block(*got) - *got);
-    result = disk.write(*target, offset, piece.span().first(round_up_to_block(*got)));
-    offset += *got;
-  }
-  if (result) result = disk.sync(*target);
-  disk.close(*source);
-  if (target) disk.close(*target);
-  return result;
-}
-
-Result<void> make_empty_directory(Disk& disk, const std::string& directory) {
-  if (auto made = disk.make_directory(directory); !made) return made;
+Result<void> check_empty(Disk& disk, const std::string& directory) {
   const auto names = disk.list(directory);
   if (!names) return std::unexpected(names.error());
   if (names->empty()) return {};
-  return fail(ErrorCode::usage, fmt::format("{} is not empty ({}, …): name a directory that is missing or empty",
-                                            directory, names->front()));
+  const auto files = list_journal(disk, directory);
+  const bool interrupted = files && files->half_made();
+  return fail(
+      ErrorCode::usage,
+      fmt::format("{} is not empty ({}, …): name a directory that is missing or empty{}", directory, names->front(),
+                  interrupted ? "; an interrupted restore or cut left this one, and it may be "
+                                "removed"
+                              : ""));
 }
 
 HardState state_of(const SnapshotHeader& header, const Digest& digest) {
@@ -90,13 +72,20 @@ Result<HardState> make_journal(Disk& disk, const std::string& directory, const S
 /// The segments from the last one that begins at or before the batch behind the snapshot.
 Result<HardState> copy_journal(Disk& disk, const std::string& from, const std::string& directory,
                                const SnapshotHeader& header, const Digest& digest) {
+  if (auto there = require_journal(disk, from); !there) return std::unexpected(there.error());
+  const auto lock = DirectoryLock::take(disk, from);
+  if (!lock) return std::unexpected(lock.error());
   auto state = look_at_hard_state(disk, from);
   if (!state) return std::unexpected(state.error());
   const auto segments = journal_goes_on_from(disk, from, header);
-  if (!segments) return std::unexpected(segments.error());
+  if (!segments)
+    return fail(segments.error().code, fmt::format("{}; nothing was restored: name the journal that the snapshot was "
+                                                   "taken of, or none",
+                                                   segments.error().message));
   for (const std::uint64_t id : *segments) {
-    const std::string name = fmt::format("/{}", segment_name(id));
-    if (auto copied = copy_file(disk, from + name, directory + name); !copied) return std::unexpected(copied.error());
+    const std::string name = segment_name(id);
+    if (auto copied = copy_file(disk, fmt::format("{}/{}", from, name), directory, name); !copied)
+      return std::unexpected(copied.error());
   }
   state->oldest_segment_id = segments->front();
   state->newest_segment_id = segments->back();  // blank ones were made ahead, and are not copied
@@ -112,22 +101,32 @@ Result<HardState> copy_journal(Disk& disk, const std::string& from, const std::s
   return *state;
 }
 
+/// Everything is durable under its name before the hard state gets its own.
+Result<void> fill_directory(Disk& disk, const SnapshotRestore& restore, const SnapshotReader& snapshot) {
+  const SnapshotHeader& header = snapshot.header();
+  auto state = restore.journal ? copy_journal(disk, *restore.journal, restore.directory, header, snapshot.digest())
+                               : make_journal(disk, restore.directory, header, snapshot.digest());
+  if (!state) return std::unexpected(state.error());
+  auto copied = copy_file(disk, restore.snapshot, restore.directory, snapshot_name(header.index));
+  if (!copied) return copied;
+  return HardStateFile::create(disk, restore.directory, *state);
+}
+
 }  // namespace
 
 Result<SnapshotHeader> restore_directory(Disk& disk, const SnapshotRestore& restore) {
   if (auto verified = verify_snapshot(disk, restore.snapshot); !verified) return std::unexpected(verified.error());
-  auto reader = SnapshotReader::open(disk, restore.snapshot);
-  if (!reader) return std::unexpected(reader.error());
-  const SnapshotHeader header = reader->header();
-  if (auto made = make_empty_directory(disk, restore.directory); !made) return std::unexpected(made.error());
-  auto state = restore.journal ? copy_journal(disk, *restore.journal, restore.directory, header, reader->digest())
-                               : make_journal(disk, restore.directory, header, reader->digest());
-  if (!state) return std::unexpected(state.error());
-  const std::string path = restore.directory + "/" + snapshot_name(header.index);
-  if (auto copied = copy_file(disk, restore.snapshot, path); !copied) return std::unexpected(copied.error());
-  if (auto created = HardStateFile::create(disk, restore.directory, *state); !created)
-    return std::unexpected(created.error());
-  return header;
+  const auto snapshot = SnapshotReader::open(disk, restore.snapshot);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  if (auto made = make_data_directory(disk, restore.directory); !made) return std::unexpected(made.error());
+  const auto lock = DirectoryLock::take(disk, restore.directory);
+  if (!lock) return std::unexpected(lock.error());
+  if (auto empty = check_empty(disk, restore.directory); !empty) return std::unexpected(empty.error());
+  if (auto filled = fill_directory(disk, restore, *snapshot); !filled) {
+    clear_data_directory(disk, restore.directory);
+    return std::unexpected(filled.error());
+  }
+  return snapshot->header();
 }
 
 }  // namespace lockstep

@@ -110,6 +110,18 @@ Result<void> remove_half_made_snapshots(Disk& disk, const std::string& directory
   return {};
 }
 
+Result<void> remove_older_snapshots(Disk& disk, const std::string& directory, std::size_t keep,
+                                    std::uint64_t previous_index) {
+  const auto found = list_snapshots(disk, directory);
+  if (!found) return std::unexpected(found.error());
+  Result<void> result;
+  for (std::size_t i = keep; i < found->size(); ++i) {
+    if ((*found)[i] >= previous_index) continue;
+    if (auto removed = disk.remove(directory + "/" + snapshot_name((*found)[i])); !removed) result = removed;
+  }
+  return result;
+}
+
 Result<std::vector<std::uint64_t>> journal_goes_on_from(Disk& disk, const std::string& directory,
                                                         const SnapshotHeader& snapshot) {
   const auto reached = reaches_back_to(disk, directory, snapshot_name(snapshot.index), snapshot);

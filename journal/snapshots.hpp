@@ -24,6 +24,11 @@ namespace lockstep {
 /// Removes what a crash left half made.
 [[nodiscard]] Result<void> remove_half_made_snapshots(Disk& disk, const std::string& directory);
 
+/// Removes all but the newest `keep`, and none that is not older than the one of batch `previous_index`: that one, and
+/// what a start has passed over since, stay.
+[[nodiscard]] Result<void> remove_older_snapshots(Disk& disk, const std::string& directory, std::size_t keep,
+                                                  std::uint64_t previous_index);
+
 struct SnapshotChoice {
   std::optional<SnapshotReader> snapshot;  ///< verified, before its first image; nothing: execute from the first batch
   std::vector<std::string> passed_over;    ///< why newer ones were not taken, one line each

@@ -198,7 +198,9 @@ Result<int> SnapshotAgent::verify(std::int64_t real_ns) {
 
 int SnapshotAgent::store(std::int64_t now_ns) {
   if (control_.stored.read() != index_) return 0;
-  remove_older();
+  // What is older than the previous one is only kept as long as it was asked for.
+  const auto removed = remove_older_snapshots(disk_, options_.directory, options_.keep, newest_index_);
+  if (!removed) log(LogLevel::warning, "snapshot", "older ones stay: {}", removed.error().message);
   newest_index_ = index_;
   next_at_bytes_ = control_.sealed_bytes.load(std::memory_order_relaxed) + options_.every_bytes;
   metrics_.taken_total.add();
@@ -208,18 +210,6 @@ int SnapshotAgent::store(std::int64_t now_ns) {
       (now_ns - asked_at_ns_) / 1'000'000);
   finish({});
   return 1;
-}
-
-/// What is older than the previous one is only kept as long as it was asked for.
-void SnapshotAgent::remove_older() {
-  const auto found = list_snapshots(disk_, options_.directory);
-  if (!found) return log(LogLevel::warning, "snapshot", "older ones stay: {}", found.error().message);
-  for (std::size_t i = options_.keep; i < found->size(); ++i) {
-    const std::uint64_t index = (*found)[i];
-    if (index >= newest_index_) continue;  // the previous one, and what was passed over since
-    const auto removed = disk_.remove(options_.directory + "/" + snapshot_name(index));
-    if (!removed) log(LogLevel::warning, "snapshot", "an older one stays: {}", removed.error().message);
-  }
 }
 
 void SnapshotAgent::abandon(const std::string& why) {

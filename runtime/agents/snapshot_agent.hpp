@@ -87,7 +87,6 @@ class SnapshotAgent final : public Agent {
   int drain(std::int64_t now_ns);
   void abandon(const std::string& why);
   void finish(const std::string& failure);
-  void remove_older();
   [[nodiscard]] Result<int> work(const Now& now);
 
   static constexpr int frames_per_turn = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Crash steps: each procedure of a journal (tests/faults/scenarios.cpp) is ended at each of its disk operations: by a
+/// Crash steps: each procedure of a journal (tests/faults/scenarios.hpp) is ended at each of its disk operations: by a
 /// power cut, by an error, a short write, or a full disk. After a power cut the start that follows is cut at each of
 /// its operations too, and the one after that.
 
@@ -110,14 +110,15 @@ int main(int argc, char** argv) {
       "Ends each procedure of a journal at each of its disk operations, by a power cut, an error, a short write or a\n"
       "full disk, and cuts the starts that follow as well. What was acknowledged must be there, without an operator.",
       argc, argv);
-  for (const Scenario& scenario : scenarios()) {
-    const std::uint64_t operations = operations_of(scenario);
-    if (operations == 0) {
-      fmt::print(stderr, "{}: the preparation failed, or there was nothing to do\n", scenario.name);
-      return 1;
+  for (const auto scenarios : {journal_scenarios(), snapshot_scenarios()})
+    for (const Scenario& scenario : scenarios) {
+      const std::uint64_t operations = operations_of(scenario);
+      if (operations == 0) {
+        fmt::print(stderr, "{}: the preparation failed, or there was nothing to do\n", scenario.name);
+        return 1;
+      }
+      for (const End& end : ends) end_at_each_operation(campaign, scenario, end, operations);
+      cut_the_starts_too(campaign, scenario, operations);
     }
-    for (const End& end : ends) end_at_each_operation(campaign, scenario, end, operations);
-    cut_the_starts_too(campaign, scenario, operations);
-  }
   return campaign.finish();
 }

@@ -15,10 +15,6 @@ namespace {
 
 constexpr int appended_afterwards = 3;
 
-std::unexpected<Error> broken(std::string what) {
-  return fail(ErrorCode::diverged, std::move(what));
-}
-
 const char* name_of_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::corrupt:
@@ -79,6 +75,10 @@ Result<void> check_going_on(MemoryDisk& disk, Owed owed, std::uint64_t recovered
 }
 
 }  // namespace
+
+std::unexpected<Error> broken(std::string what) {
+  return fail(ErrorCode::diverged, std::move(what));
+}
 
 Result<std::uint64_t> read_all(MemoryDisk& disk, const Owed& owed) {
   auto reader = JournalReader::open(disk, data_directory, 0);

@@ -27,6 +27,9 @@ struct Owed {
   bool thorough = true;               ///< append after the restart and restart once more; look closely at a refusal
 };
 
+/// A promise that was not kept.
+[[nodiscard]] std::unexpected<Error> broken(std::string what);
+
 /// Starts on the disk as often as it takes. Returns the verdict's name: "clean", "torn", "ambiguous, accepted",
 /// "refused: corrupt", ...; an Error says what was not kept.
 [[nodiscard]] Result<std::string> check_restart(MemoryDisk& disk, const Owed& owed);

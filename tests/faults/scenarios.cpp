@@ -8,6 +8,7 @@
 
 #include "journal/directory.hpp"
 #include "journal/hash_log.hpp"
+#include "journal/holes.hpp"
 #include "journal/inspect.hpp"
 #include "journal/recovery.hpp"
 #include "journal/repair.hpp"
@@ -15,17 +16,6 @@
 
 namespace lockstep::faults {
 namespace {
-
-std::unexpected<Error> broken(std::string what) {
-  return fail(ErrorCode::diverged, std::move(what));
-}
-
-bool append(Situation& at, int batches) {
-  bool done = true;
-  for (int i = 0; done && i < batches; ++i) done = at.run->append_random() && at.run->settle();
-  at.owed.acknowledged = std::max(at.owed.acknowledged, at.run->writer().durable_index());
-  return done;
-}
 
 std::string path_of(std::uint64_t segment) {
   return data_directory + "/" + segment_name(segment);
@@ -57,13 +47,13 @@ bool prepare_start(Situation& at) {
 }
 
 void make_segments_and_roll(Situation& at) {
-  append(at, 26);
+  at.append(26);
   at.run->advance(10'000'000);
   at.poll_for_a_while();
 }
 
 bool prepare_batches(Situation& at) {
-  return at.start(2) && append(at, 12);
+  return at.start(2) && at.append(12);
 }
 
 void close(Situation& at) {
@@ -90,7 +80,7 @@ bool prepare_torn(Situation& at) {
 }
 
 void start_and_append(Situation& at) {
-  if (at.start(3)) append(at, 4);
+  if (at.start(3)) at.append(4);
 }
 
 bool prepare_ambiguous(Situation& at) {
@@ -127,9 +117,9 @@ Result<std::string> check_copy_kept(const Situation& at, MemoryDisk& left) {
 // Repair of what can be derived: two SEALs.
 
 bool prepare_damaged(Situation& at) {
-  if (!at.start(2) || !append(at, 26)) return false;
+  if (!at.start(2) || !at.append(26)) return false;
   at.run.reset();
-  if (!at.start(3) || !append(at, 4)) return false;
+  if (!at.start(3) || !at.append(4)) return false;
   at.run.reset();
   const auto info = inspect_journal(at.disk, data_directory, InspectDepth::blocks);
   if (!info || info->segments.size() < 4) return false;
@@ -154,10 +144,69 @@ Result<std::string> check_repaired(const Situation& at, MemoryDisk& left) {
   return check_copy_kept(at, left);
 }
 
+// Repair of what is missing: batches that another directory still has.
+
+const std::string other_copy = "peer";
+
+bool prepare_hole(Situation& at) {
+  if (!at.start(2) || !at.append(26)) return false;
+  at.run.reset();
+  const auto names = at.disk.list(data_directory);
+  if (!names || !at.disk.make_directory(other_copy)) return false;
+  for (const std::string& name : *names)
+    at.disk.put(other_copy + "/" + name, bytes_of(at.disk, data_directory + "/" + name));
+  const std::string path = path_of(1);
+  const std::uint64_t half = at.disk.bytes(path).size() / 2 / disk_block_bytes * disk_block_bytes;
+  at.disk.overwrite(path, half, std::vector<std::byte>(2 * disk_block_bytes, std::byte{0x33}));
+  at.damaged = bytes_of(at.disk, path);
+  return true;
+}
+
+/// The batches of a hole, of the other copy.
+Result<std::vector<OwnedBatch>> missing_batches(Disk& disk, const Hole& hole) {
+  auto reader = JournalReader::open(disk, other_copy, hole.before.index + 1);
+  if (!reader) return std::unexpected(reader.error());
+  std::vector<OwnedBatch> batches;
+  while (hole.lacks_batches() && reader->position().index < hole.last_index) {
+    const auto batch = reader->next();
+    if (!batch) return std::unexpected(batch.error());
+    if (!*batch) return broken("the other copy lacks a batch");
+    OwnedBatch owned{*(*batch)->header, AlignedBuffer((*batch)->payload.size())};
+    std::ranges::copy((*batch)->payload, owned.buffer.span().begin());
+    batches.push_back(std::move(owned));
+  }
+  return batches;
+}
+
+/// How many holes were filled.
+Result<int> fill_holes(Disk& disk) {
+  for (int filled = 0;; ++filled) {
+    const auto holes = find_holes(disk, data_directory);
+    if (!holes) return std::unexpected(holes.error());
+    if (holes->empty()) return filled;
+    const auto batches = missing_batches(disk, holes->front());
+    if (!batches) return std::unexpected(batches.error());
+    std::vector<BatchView> views;
+    for (const OwnedBatch& batch : *batches) views.push_back(batch.view());
+    const auto done = fill_hole(disk, data_directory, holes->front(), views);
+    if (!done) return std::unexpected(done.error());
+  }
+}
+
+void fill(Situation& at) {
+  static_cast<void>(fill_holes(at.disk));
+}
+
+Result<std::string> check_filled(const Situation& at, MemoryDisk& left) {
+  const auto filled = fill_holes(left);
+  if (!filled) return broken("a hole cannot be filled after a crash: " + filled.error().message);
+  return check_copy_kept(at, left);
+}
+
 // Pruning, behind two snapshots.
 
 bool prepare_long(Situation& at) {
-  return at.start(2) && append(at, 40);
+  return at.start(2) && at.append(40);
 }
 
 void prune(Situation& at) {
@@ -169,6 +218,30 @@ void prune(Situation& at) {
   at.run->writer().store_snapshots(mark);
   at.run->writer().prune(mark.previous_index + 1);
   at.poll_for_a_while();
+}
+
+// The hard state alone: a vote.
+
+void vote(Situation& at) {
+  auto file = HardStateFile::open(at.disk, data_directory);
+  if (!file) return;
+  HardState next = file->value();
+  next.term = 7;
+  next.voted_for = 3;
+  at.done = file->store(next).has_value();
+}
+
+Result<std::string> check_vote(const Situation& at, MemoryDisk& left) {
+  // A start takes the copy that lags along; so what counts is what stands after it, and after another.
+  auto verdict = check_restart(left, at.owed);
+  if (!verdict) return verdict;
+  const auto state = look_at_hard_state(left, data_directory);
+  if (!state) return std::unexpected(state.error());
+  const bool voted = state->term == 7 && state->voted_for == 3;
+  const bool untouched = state->term == 0 && state->voted_for == 0;
+  if (at.done && !voted) return broken("a vote is forgotten");
+  if (!voted && !untouched) return broken("half a vote is there");
+  return verdict;
 }
 
 // An operator's skip, appended to a journal at rest.
@@ -244,7 +317,9 @@ constexpr Scenario table[] = {
     {"a start over a torn tail", prepare_torn, start_and_append, check_promises},
     {"an ambiguous tail accepted", prepare_ambiguous, accept_tail, check_copy_kept},
     {"a repair", prepare_damaged, repair, check_repaired},
+    {"a repair with another copy's batches", prepare_hole, fill, check_filled},
     {"pruning", prepare_long, prune, check_promises},
+    {"a vote", prepare_killed, vote, check_vote},
     {"a skip", prepare_killed, skip, check_skip},
     {"the hash log", prepare_hash_log, follow_hash_log, check_hash_log},
 };
@@ -257,11 +332,18 @@ bool Situation::start(std::uint64_t seed) {
   return started.has_value();
 }
 
+bool Situation::append(int batches) {
+  bool kept = true;
+  for (int i = 0; kept && i < batches; ++i) kept = run->append_random() && run->settle();
+  owed.acknowledged = std::max(owed.acknowledged, run->writer().durable_index());
+  return kept;
+}
+
 void Situation::poll_for_a_while() {
   for (int i = 0; i < 20; ++i) run->poll();
 }
 
-std::span<const Scenario> scenarios() {
+std::span<const Scenario> journal_scenarios() {
   return table;
 }
 

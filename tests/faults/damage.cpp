@@ -112,7 +112,7 @@ void cut_at_each_byte(Campaign& campaign, const Image& image) {
   }
 }
 
-/// Each bit of what was written; in runs of zeros that nobody wrote, some.
+/// Each bit of every sector that was written; in sectors of zeros, which nobody wrote, some.
 void flip_each_bit(Campaign& campaign, const Image& image) {
   const std::uint64_t stride = campaign.is_long() ? 1 : 257;
   const std::uint64_t blank_stride = campaign.is_long() ? 397 : 39'019;
@@ -123,7 +123,8 @@ void flip_each_bit(Campaign& campaign, const Image& image) {
       const bool blank = all_zero(bytes.subspan(sector, std::min<std::uint64_t>(sector_bytes, bytes.size() - sector)));
       run_case(campaign, image, {"with a bit flipped", file, bit, bit % 64 == 0},
                [&](MemoryDisk& disk) { disk.flip_bit(file, bit); });
-      bit += blank ? blank_stride : stride;
+      // Not beyond the sector: the next one may be one that was written.
+      bit = blank ? std::min(bit + blank_stride, (sector + sector_bytes) * 8) : bit + stride;
     }
   }
 }

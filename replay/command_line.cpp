@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.hpp"
@@ -293,6 +294,10 @@ ExitCode report(const Error& error) {
 }
 
 int run_command_line(const Application* application, const Program& program, int argc, char** argv) {
+  // The program's own commands read their arguments themselves, --help too; below they are only named.
+  for (const ProgramCommand& own : program.commands) {
+    if (argc > 1 && std::string_view(argv[1]) == own.name) return own.run(argc - 1, argv + 1);
+  }
   CLI::App app{application != nullptr ? "A lockstep node and its tools" : "lockstep: tools that need no actors"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "lockstep " LOCKSTEP_VERSION);
@@ -302,6 +307,7 @@ int run_command_line(const Application* application, const Program& program, int
     add_serve(app, *application, program, action);
     add_replay(app, *application, action);
     if (program.load != nullptr) add_bench(app, program, action);
+    for (const ProgramCommand& own : program.commands) app.add_subcommand(own.name, own.meaning);
   }
   add_journal(app, action);
   add_hash(app, action);

@@ -18,7 +18,7 @@ namespace {
 
 using lockstep::testing::ArenaFixture;
 
-constexpr std::uint64_t arena_bytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t arena_bytes = std::uint64_t{1} << 20;
 
 bool same_bytes(std::span<const ExecutionReport> a, std::span<const ExecutionReport> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;

@@ -20,9 +20,10 @@ usage: ./dev bench [NAME...] [-- OPTION...]
        ./dev bench --list
 
 Builds the benches and runs those named, or all: $(known | paste -sd' '). Options after -- go to each program:
---seconds N bounds its time, --mib N sets the size of recovery's journal, --help explains. Beside the tables it prints, a
-bench leaves its figures (.csv), distributions (.hgrm) and plots (.svg) in build/bench-results/NAME.
-On a machine that others use too, have its threads preferred: chrt -f 50 ./dev bench NAME (as root).
+--seconds N bounds its time, --mib N sets the size of the journal (recovery, replay), --help explains. Beside the tables it
+prints, a bench leaves its figures (.csv), distributions (.hgrm) and plots (.svg) in build/bench-results/NAME.
+On a machine that others use too, have its threads preferred: chrt -f 50 ./dev bench NAME (as root; not for node, whose
+disk is served by threads that would starve).
 TXT
 }
 

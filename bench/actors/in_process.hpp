@@ -2,9 +2,10 @@
 #pragma once
 
 /// InProcess: a node without its outside: pool, sequencer, executor, reply ring. The bank's deposits are stamped by the
-/// sequencer, sealed into batches with chain and digests, run by the executor with state roots on, and replies are taken
-/// off their ring. One thread does all of it, so the figure is the cost of a message, not of a hand-over. With sessions,
-/// it is that of a native client's request, which runs once and whose answer is kept; without, that of a RESP command.
+/// sequencer, sealed into batches with chain and digests, run by the executor with state roots on, and replies are
+/// taken off their ring. One thread does all of it, so the figure is the cost of a message, not of a hand-over. With
+/// sessions, it is that of a native client's request, which runs once and whose answer is kept; without, that of a RESP
+/// command.
 
 #include <algorithm>
 #include <array>

@@ -70,7 +70,6 @@ TEST_CASE("a flow keeps its book filled, at a size with a bound, and most of its
     REQUIRE(run.book().best_price(Side::Buy) > 0);
     REQUIRE(run.book().best_price(Side::Sell) > 0);
   }
-  MESSAGE("reports ", reports, " late ", late, " trades ", trades, " resting ", run.book().orders.size());
   CHECK(run.book().orders.size() > 500);
   CHECK(run.book().orders.size() < 3'000);
   CHECK(trades * 20 > reports);

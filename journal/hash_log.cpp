@@ -60,7 +60,8 @@ HashLog::HashLog(HashLog&& other) noexcept
       file_(std::exchange(other.file_, FileId::none)),
       path_(std::move(other.path_)),
       entries_(other.entries_),
-      last_index_(other.last_index_) {}
+      last_index_(other.last_index_),
+      torn_bytes_(other.torn_bytes_) {}
 
 HashLog::~HashLog() {
   if (file_ != FileId::none) disk_->close(file_);
@@ -98,12 +99,14 @@ Result<void> HashLog::start(const HashLogHeader& wanted, std::uint64_t last_inde
     return fail(ErrorCode::incompatible, fmt::format("{} belongs to another cluster or replica", path_));
   auto entries = read_entries(*disk_, file_);
   if (!entries) return std::unexpected(entries.error());
+  const std::size_t good = entries->size();
   while (!entries->empty() && entries->back().index > last_index) entries->pop_back();
   entries_ = entries->size();
   last_index_ = entries->empty() ? 0 : entries->back().index;
   const auto bytes = disk_->size(file_);
   if (!bytes) return std::unexpected(bytes.error());
   if (*bytes == offset_of(entries_)) return {};
+  torn_bytes_ = *bytes - std::min(*bytes, offset_of(good));
   if (auto cut = disk_->truncate(file_, offset_of(entries_)); !cut) return cut;
   // Before anything is appended: a crash could else bring back entries of a history that was cut.
   return disk_->sync(file_);
@@ -182,6 +185,13 @@ Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory) {
   content.entries = std::move(*entries);
   content.torn_bytes = *bytes - std::min(*bytes, offset_of(content.entries.size()));
   return content;
+}
+
+std::string describe_torn(const HashLogContent& content, const std::string& directory) {
+  if (content.torn_bytes == 0) return {};
+  return fmt::format("{}/{}: its last {} bytes are damaged, behind batch {}; what they recorded is not known",
+                     directory, hash_log_name, content.torn_bytes,
+                     content.entries.empty() ? 0 : content.entries.back().index);
 }
 
 }  // namespace lockstep

@@ -85,6 +85,8 @@ class HashLog {
   [[nodiscard]] Result<std::optional<HashEntry>> find(std::uint64_t index);
   /// The last batch that has an entry; 0 when there is none.
   [[nodiscard]] std::uint64_t last_index() const { return last_index_; }
+  /// What open() cut for being torn or damaged.
+  [[nodiscard]] std::uint64_t torn_bytes() const { return torn_bytes_; }
   /// Makes what was appended durable.
   [[nodiscard]] Result<void> sync();
 
@@ -97,6 +99,7 @@ class HashLog {
   std::string path_;
   std::uint64_t entries_ = 0;
   std::uint64_t last_index_ = 0;
+  std::uint64_t torn_bytes_ = 0;
 };
 
 /// All entries of a log, for tools; also of a live one.
@@ -108,5 +111,7 @@ struct HashLogContent {
   [[nodiscard]] const HashEntry* find(std::uint64_t index) const;
 };
 [[nodiscard]] Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory);
+/// What of a log could not be read, as a line for an operator; empty when there is nothing.
+[[nodiscard]] std::string describe_torn(const HashLogContent& content, const std::string& directory);
 
 }  // namespace lockstep

@@ -60,6 +60,11 @@ Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t
                                               seq, found.snapshot_index));
   const auto roots = read_hash_log(disk, directory);
   if (!roots) return std::unexpected(roots.error());
+  if (roots->torn_bytes != 0)
+    return fail(ErrorCode::incomplete,
+                fmt::format("{}, so it cannot be told whether seq {} was executed; start the node "
+                            "once, which derives it again",
+                            describe_torn(*roots, directory), seq));
   if (!roots->entries.empty() && roots->entries.back().last_seq >= seq)
     return fail(ErrorCode::usage,
                 fmt::format("{}: seq {} was executed: a state root is recorded at seq {}. Passing over it now would "

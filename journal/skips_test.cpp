@@ -76,6 +76,22 @@ TEST_CASE("what was executed past cannot be skipped") {
   CHECK(append_skip(disk, "/j", 13, 0, small_journal));
 }
 
+TEST_CASE("what a damaged hash log does not tell cannot be skipped, until a start has cut it") {
+  MemoryDisk disk;
+  write_ten_batches(disk);
+  const std::vector<std::byte> damage(sizeof(HashEntry), std::byte{0x33});
+  const auto sound = disk.bytes("/j/hashlog");
+  std::vector<std::byte> log(sound.begin(), sound.end());
+  log.insert(log.end(), damage.begin(), damage.end());
+  disk.put("/j/hashlog", log);
+  const auto refused = append_skip(disk, "/j", 9, 0, small_journal);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::incomplete);
+  const auto identity = look_at_hard_state(disk, "/j").value();
+  CHECK(HashLog::open(disk, "/j", identity.cluster_id, identity.replica_id, 10)->torn_bytes() == sizeof(HashEntry));
+  CHECK(append_skip(disk, "/j", 9, 0, small_journal));
+}
+
 TEST_CASE("what is in a snapshot cannot be skipped, whatever became of the hash log") {
   MemoryDisk disk;
   const auto history = write_ten_batches(disk);

@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 HashSide side_of_directory(const std::string& directory) {
-  HashSide side{.name = directory, .checkpoints = {}, .closing = {}, .error = {}};
+  HashSide side{.name = directory, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}};
   PosixDisk disk;
   const auto content = read_hash_log(disk, directory);
   if (!content) {
@@ -25,6 +25,7 @@ HashSide side_of_directory(const std::string& directory) {
     side.error->message += "; a side is a node's data directory, or its admin address as HOST:PORT";
     return side;
   }
+  side.lost = describe_torn(*content, directory);
   for (const HashEntry& entry : content->entries) {
     if (entry.kind == HashKind::resumed) {  // before it some may be missing, which would look like a difference
       side.checkpoints.clear();
@@ -43,7 +44,7 @@ Result<std::vector<Checkpoint>> checkpoints_of_node(const io::Endpoint& admin, i
 }
 
 HashSide side_of_node(const std::string& name, const io::Endpoint& admin, int timeout_ms) {
-  HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = {}};
+  HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}};
   auto checkpoints = checkpoints_of_node(admin, timeout_ms);
   if (checkpoints) {
     side.checkpoints = std::move(*checkpoints);
@@ -124,7 +125,7 @@ HashSide load_hash_side(const std::string& name, int timeout_ms) {
   const auto admin = parse_endpoint(name);
   HashSide side = admin ? side_of_node(name, *admin, timeout_ms) : side_of_directory(name);
   if (!side.error && side.checkpoints.empty())
-    side.error = Error{ErrorCode::incomplete, "it has taken no checkpoint yet"};
+    side.error = Error{ErrorCode::incomplete, side.lost.empty() ? "it has taken no checkpoint yet" : side.lost};
   return side;
 }
 

@@ -128,7 +128,9 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
     verdict.first_different_batch = unmatched;
     return verdict;
   }
-  verdict.kind = answering == sides.size() ? HashVerdict::Kind::equal : HashVerdict::Kind::incomplete;
+  for (const HashSide& side : sides)
+    if (verdict.reason.empty() && !at_batch) verdict.reason = side.lost;
+  verdict.kind = verdict.reason.empty() ? HashVerdict::Kind::equal : HashVerdict::Kind::incomplete;
   return verdict;
 }
 

@@ -3,7 +3,7 @@
 
 /// Comparing the state of nodes: each side is a running node's admin address or a data directory, and gives the roots
 /// it took; the verdict is drawn at the last batch that all sides have. A side that cannot answer makes the comparison
-/// incomplete, which is never "equal".
+/// incomplete, which is never "equal"; so does one that has lost a part of what it recorded.
 
 #include <cstdint>
 #include <optional>
@@ -21,6 +21,7 @@ struct HashSide {
   std::vector<Checkpoint> checkpoints;
   std::vector<std::uint64_t> closing;  ///< which of them are no checkpoints, but where a node was stopped; ascending
   std::optional<Error> error;
+  std::string lost = {};  ///< what of its record could not be read, in words; empty: nothing
 };
 
 struct HashVerdict {

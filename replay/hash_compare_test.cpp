@@ -42,6 +42,17 @@ TEST_CASE("a state that healed is still a divergence") {
   CHECK(verdict.first_different_batch == 1);
 }
 
+TEST_CASE("a side that lost a part of what it recorded makes the verdict incomplete, unless it differs") {
+  HashSide damaged = side("b", {at(1, 7)});
+  damaged.lost = "b/hashlog: its last 128 bytes are damaged";
+  const auto verdict = compare_hashes({side("a", {at(1, 7), at(2, 8)}), damaged}, {});
+  CHECK(verdict.kind == HashVerdict::Kind::incomplete);
+  CHECK(verdict.reason == damaged.lost);
+  CHECK(verdict.batch == 1);
+  CHECK(compare_hashes({side("a", {at(1, 7), at(2, 8)}), damaged}, 1).kind == HashVerdict::Kind::equal);
+  CHECK(compare_hashes({side("a", {at(1, 6), at(2, 8)}), damaged}, {}).kind == HashVerdict::Kind::diverged);
+}
+
 TEST_CASE("a side that does not answer makes the verdict incomplete, never equal") {
   const auto verdict = compare_hashes({side("a", {at(1, 7)}), side("b", {at(1, 7)}), silent("c")}, {});
   CHECK(verdict.kind == HashVerdict::Kind::incomplete);

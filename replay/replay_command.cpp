@@ -23,7 +23,8 @@ struct Replayed {
   HistoryPosition from;
   std::uint64_t compared = 0;
   std::uint64_t missing = 0;
-  std::uint64_t unreadable_bytes = 0;  ///< of the hash log, behind its last good entry
+  std::uint64_t equal_up_to = 0;  ///< the last batch at which what was recorded was found again
+  std::string not_compared = {};  ///< why something could not be compared with what was recorded; empty: all could
   std::optional<Finding> tail;
   double seconds = 0;
 };
@@ -42,12 +43,28 @@ Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const s
   return std::pair{largest_bytes, reader->position().seq};
 }
 
-/// Nothing, when the directory has no hash log: then there is only nothing to compare with.
-Result<HashLogContent> recorded_by_live_run(PosixDisk& disk, const std::string& data) {
+/// What the live run recorded, and what of it cannot be read, in words.
+struct Recorded {
+  HashLogContent content;
+  std::string unreadable;
+};
+
+/// Without a hash log, or with one that cannot be read at all, there is only nothing to compare with.
+Result<Recorded> recorded_by_live_run(PosixDisk& disk, const std::string& data) {
   const auto names = disk.list(data);
   if (!names) return std::unexpected(names.error());
-  if (std::ranges::find(*names, hash_log_name) == names->end()) return HashLogContent{};
-  return read_hash_log(disk, data);
+  if (std::ranges::find(*names, hash_log_name) == names->end()) return Recorded{};
+  auto content = read_hash_log(disk, data);
+  if (!content && content.error().code != ErrorCode::corrupt) return std::unexpected(content.error());
+  if (!content) return Recorded{.content = {}, .unreadable = content.error().message};
+  std::string unreadable = describe_torn(*content, data);
+  return Recorded{std::move(*content), std::move(unreadable)};
+}
+
+/// Why a comparison that found no difference is still not one of all that was replayed; empty: it is.
+std::string why_incomplete(const Recorded& live, const RecordedRoots& recorded, std::uint64_t last_batch) {
+  if (!live.unreadable.empty() && recorded.last_equal_batch() < last_batch) return live.unreadable;
+  return recorded.compared() == 0 ? "there is nothing recorded to compare with" : "";
 }
 
 Result<Replayed> replay(const Application& application, const ReplayOptions& options) {
@@ -64,10 +81,9 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   const auto measured = measure(disk, options.data, start->position.index + 1);
   if (!measured) return std::unexpected(measured.error());
   const auto [largest_bytes, last_seq] = *measured;
-  auto content = recorded_by_live_run(disk, options.data);
-  if (!content) return std::unexpected(content.error());
-  const std::uint64_t unreadable_bytes = content->torn_bytes;
-  RecordedRoots recorded(std::move(*content));
+  const auto live = recorded_by_live_run(disk, options.data);
+  if (!live) return std::unexpected(live.error());
+  RecordedRoots recorded(live->content);
   if (options.stop_before_seq != 0 && options.stop_before_seq <= start->position.seq)
     return fail(ErrorCode::incomplete,
                 fmt::format("{}: the history begins behind seq {}, with the snapshot of batch {}", options.data,
@@ -102,13 +118,14 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   if (!run) return std::unexpected(run.error());
   Replayed replayed{.run = *run,
                     .from = start->position,
-                    .unreadable_bytes = unreadable_bytes,
                     .tail = reader->tail(),
                     .seconds = static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
   if (run->last.index != 0)
     if (auto equal = recorded.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
   replayed.compared = recorded.compared();
   replayed.missing = recorded.not_recorded();
+  replayed.equal_up_to = recorded.last_equal_batch();
+  replayed.not_compared = why_incomplete(*live, recorded, run->last.index);
   return replayed;
 }
 
@@ -125,15 +142,14 @@ void print_text(const ReplayOptions& options, const Replayed& replayed) {
              run.final_state.effects.short_hex(), run.final_state.chain.short_hex(), run.final_state.batch);
   if (replayed.tail) fmt::print("note: {}\n", describe(*replayed.tail));
   if (options.mode != ReplayOptions::Mode::verify) return;
-  if (replayed.unreadable_bytes != 0)
-    fmt::print("note: {}/{}: its last {} bytes are damaged; what they recorded was not compared\n", options.data,
-               hash_log_name, replayed.unreadable_bytes);
-  fmt::print("{} of {} checkpoints were recorded by the live run: {}\n", replayed.compared,
-             replayed.compared + replayed.missing,
-             replayed.compared == 0 ? "INCOMPLETE, nothing to compare with" : "roots, effects and chain equal");
+  fmt::print("{} of {} checkpoints were recorded by the live run, and are equal in roots, effects and chain\n",
+             replayed.compared, replayed.compared + replayed.missing);
+  if (!replayed.not_compared.empty())
+    fmt::print("INCOMPLETE: equal up to batch {}, not compared behind it: {}\n", with_separators(replayed.equal_up_to),
+               replayed.not_compared);
 }
 
-void print_json(const ReplayOptions& options, const Replayed& replayed, bool equal) {
+void print_json(const ReplayOptions& options, const Replayed& replayed) {
   const HistoryRun& run = replayed.run;
   nlohmann::json out{{"schema", "lockstep.replay/1"},
                      {"data", options.data},
@@ -147,11 +163,14 @@ void print_json(const ReplayOptions& options, const Replayed& replayed, bool equ
                      {"checkpoints", run.checkpoints},
                      {"compared", replayed.compared},
                      {"not_recorded", replayed.missing},
-                     {"hash_log_damaged_bytes", replayed.unreadable_bytes},
+                     {"equal_up_to_batch", replayed.equal_up_to},
                      {"handlers", run.handlers},
                      {"traps", run.traps},
                      {"seconds", replayed.seconds}};
-  if (options.mode == ReplayOptions::Mode::verify) out["verdict"] = equal ? "equal" : "incomplete";
+  if (options.mode == ReplayOptions::Mode::verify) {
+    out["verdict"] = replayed.not_compared.empty() ? "equal" : "incomplete";
+    if (!replayed.not_compared.empty()) out["reason"] = replayed.not_compared;
+  }
   fmt::print("{}\n", out.dump());
 }
 
@@ -169,13 +188,13 @@ ExitCode replay_command(const Application& application, const ReplayOptions& opt
                      .dump());
     return report(replayed.error());
   }
-  const bool equal = replayed->compared > 0;
   if (options.json) {
-    print_json(options, *replayed, equal);
+    print_json(options, *replayed);
   } else {
     print_text(options, *replayed);
   }
-  return options.mode == ReplayOptions::Mode::verify && !equal ? ExitCode::incomplete : ExitCode::equal;
+  const bool incomplete = options.mode == ReplayOptions::Mode::verify && !replayed->not_compared.empty();
+  return incomplete ? ExitCode::incomplete : ExitCode::equal;
 }
 
 }  // namespace lockstep

@@ -50,6 +50,10 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   auto log_opened = HashLog::open(disk, config.data, identity.cluster_id, identity.replica_id, end.index);
   if (!log_opened) return std::unexpected(log_opened.error());
   hash_log = std::make_unique<HashLog>(std::move(*log_opened));
+  if (hash_log->torn_bytes() != 0)
+    log(LogLevel::warning, "node",
+        "{}/{}: its last {} bytes were torn or damaged, and are cut; what they recorded is lost", config.data,
+        hash_log_name, hash_log->torn_bytes());
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
   auto run = run_from(*start, end.seq);
   if (!run) return std::unexpected(run.error());

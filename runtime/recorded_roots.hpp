@@ -30,6 +30,8 @@ class RecordedRoots {
 
   [[nodiscard]] std::uint64_t compared() const { return compared_; }
   [[nodiscard]] std::uint64_t not_recorded() const { return not_recorded_; }
+  /// All up to the end of this batch is as it was recorded, since state, effects and chain hold all that was before.
+  [[nodiscard]] std::uint64_t last_equal_batch() const { return last_equal_batch_; }
 
  private:
   [[nodiscard]] Result<void> pass(std::uint64_t batch);

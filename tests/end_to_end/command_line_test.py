@@ -122,6 +122,44 @@ def a_missing_record_is_incomplete():
     refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
 
 
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def a_damaged_record_is_incomplete():
+    """What was recorded and cannot be read is not equal: not behind a damaged entry, nor with a damaged header."""
+    first = work + "/first"
+    whole = json.loads(run(bank, "replay", "verify", "--data", first, "--json"))
+    entries = (os.path.getsize(first + "/hashlog") - 128) // 128
+    assert entries > 4, entries
+    for entry in (entries - 1, entries // 2, 0):
+        data = f"{work}/entry{entry}"
+        shutil.copytree(first, data)
+        flip(data + "/hashlog", 128 + entry * 128 + 50)
+        verified = json.loads(run(bank, "replay", "verify", "--data", data, "--json", status=5))
+        assert verified["verdict"] == "incomplete" and data + "/hashlog" in verified["reason"], verified
+        assert verified["compared"] < whole["compared"] and verified["root"] == whole["root"], verified
+        refused(5, ["INCOMPLETE", data + "/hashlog"], bank, "replay", "verify", "--data", data)
+        run(bank, "replay", "run", "--data", data)
+        refused(5, ["INCOMPLETE", data], lockstep, "hash", "compare", first, data)
+    # A start derives what is lost again, as far as it executes again.
+    with Node(bank, data) as node:
+        node.stop()
+    run(bank, "replay", "verify", "--data", data)
+
+    headless = work + "/headless"
+    shutil.copytree(first, headless)
+    flip(headless + "/hashlog", 20)
+    verified = json.loads(run(bank, "replay", "verify", "--data", headless, "--json", status=5))
+    assert verified["verdict"] == "incomplete" and "header is damaged" in verified["reason"], verified
+    run(bank, "replay", "run", "--data", headless)
+    refused(5, ["header is damaged"], lockstep, "hash", "compare", first, headless)
+
+
 def a_wrong_record_is_a_divergence():
     """Roots that another history left behind: the node must not start on them, a replay must say where they part."""
     mixed = work + "/mixed"
@@ -190,7 +228,7 @@ def doctor():
 
 with tempfile.TemporaryDirectory() as work:
     for scene in (usage_and_help, config_file, live_pages_and_compare, replay_and_dump, a_missing_record_is_incomplete,
-                  a_wrong_record_is_a_divergence, damage_is_refused, nothing_there, several_perimeters, idles_quietly,
+                  a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence, damage_is_refused, nothing_there, several_perimeters, idles_quietly,
                   doctor):
         started = time.monotonic()
         scene()

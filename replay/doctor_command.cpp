@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,10 @@
 namespace lockstep {
 
 ExitCode doctor_command(const DoctorOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::exists(options.data, ignored) && !std::filesystem::is_directory(options.data, ignored))
+    return report(
+        {ErrorCode::usage, fmt::format("{} is a file; name a directory, which need not be there yet", options.data)});
   std::vector<io::Capability> rows = io::probe_io_uring();
   for (io::Capability& row : io::probe_host(options.data)) rows.push_back(std::move(row));
   if (options.json) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "journal/directory.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/snapshot_restore.hpp"
 #include "journal/snapshots.hpp"
@@ -51,7 +52,9 @@ Found verify(Disk& disk, const std::string& path) {
 Result<std::vector<std::string>> paths_of(Disk& disk, const std::string& at) {
   if (at.ends_with(".snp")) return std::vector<std::string>{at};
   const auto found = list_snapshots(disk, at);
-  if (!found) return std::unexpected(found.error());
+  if (!found)
+    return fail(found.error().code, fmt::format("{}; name a node's data directory, or the file of a snapshot (*.snp)",
+                                                found.error().message));
   std::vector<std::string> paths;
   for (const std::uint64_t index : *found) paths.push_back(at + "/" + snapshot_name(index));
   return paths;
@@ -88,6 +91,8 @@ ExitCode show(const SnapshotOptions& options, Found (*look)(Disk&, const std::st
   PosixDisk disk;
   const auto paths = paths_of(disk, options.at);
   if (!paths) return report(paths.error());
+  if (paths->empty())
+    if (auto there = require_journal(disk, options.at); !there) return report(there.error());
   nlohmann::json all{{"schema", schema}, {"at", options.at}, {"snapshots", nlohmann::json::array()}};
   ExitCode code = paths->empty() ? ExitCode::incomplete : ExitCode::equal;
   for (const std::string& path : *paths) {

@@ -184,6 +184,41 @@ def damage_is_refused():
 
 
 def nothing_there():
+    """Each command that is told of a data directory and finds none there says so, and what to name instead."""
+    missing, a_file, empty, foreign = (f"{work}/{name}" for name in ("missing", "a-file", "empty", "foreign"))
+    with open(a_file, "w") as file:
+        file.write("not a directory")
+    for directory in (empty, foreign):
+        os.mkdir(directory)
+    with open(foreign + "/notes.txt", "w") as file:
+        file.write("not a journal")
+    half_made = work + "/half-made"
+    shutil.copytree(work + "/first", half_made)
+    os.unlink(half_made + "/hardstate")
+    reading = [[bank, "replay", "run", "--data"], [bank, "replay", "verify", "--data"],
+               [bank, "replay", "until", "5", "--data"], [lockstep, "journal", "info"], [lockstep, "journal", "verify"],
+               [lockstep, "journal", "dump"], [lockstep, "journal", "follow"], [lockstep, "journal", "repair"],
+               [lockstep, "journal", "cut", "-o", work + "/never-cut"], [lockstep, "skip", "5", "--data"]]
+    for command in reading:
+        refused(7, [f"{missing} is no data directory", "No such file", "a node was served with"], *command, missing)
+        refused(7, [f"{a_file} is no data directory", "Not a directory", "a node was served with"], *command, a_file)
+        for directory in (empty, foreign):
+            refused(2, [f"{directory} holds no journal", "no hardstate", "a node was served with"], *command, directory)
+        refused(3, [half_made, "no hardstate", "interrupted", "backup"], *command, half_made)
+    assert os.listdir(empty) == [] and os.listdir(foreign) == ["notes.txt"]
+    for look in ("list", "verify"):
+        refused(7, [missing, "No such file", "*.snp"], lockstep, "snapshot", look, missing)
+        refused(7, [a_file, "Not a directory", "*.snp"], lockstep, "snapshot", look, a_file)
+        refused(2, [empty, "holds no journal"], lockstep, "snapshot", look, empty)
+        refused(7, [missing + ".snp", "No such file"], lockstep, "snapshot", look, missing + ".snp")
+    at = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+    refused(7, [a_file, "Not a directory", "another place"], bank, "serve", "--data", a_file, *at)
+    refused(3, [half_made, "interrupted"], bank, "serve", "--data", half_made, *at)
+    refused(2, [a_file, "name a directory"], lockstep, "doctor", "--data", a_file)
+    refused(2, [missing], lockstep, "snapshot", "restore", missing, "--data", work + "/restored")
+    refused(2, [empty], lockstep, "snapshot", "restore", empty, "--data", work + "/restored")
+    refused(3, [a_file, "not the size of a whole snapshot"], lockstep, "snapshot", "restore", a_file, "--data", empty)
+    assert not os.path.exists(work + "/restored") and os.listdir(empty) == []
     refused(7, ["/nonexistent"], lockstep, "journal", "info", "/nonexistent/journal")
     refused(5, ["/nonexistent", "admin address"], lockstep, "hash", "compare", "/nonexistent/journal")
     refused(5, ["127.0.0.1:1  not compared: no connection"], lockstep, "hash", "compare", "127.0.0.1:1")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -87,7 +88,7 @@ std::optional<std::uint64_t> number_in_environment(const char* name) {
 }
 
 void run_seed(std::uint64_t seed) {
-  CAPTURE(seed);
+  INFO("repeat with: LOCKSTEP_SEED=", seed, " ", program_invocation_name, " -tc='*has every acknowledged write'");
   ManualClock clock(1'700'000'000'000'000'000);
   Outcome outcome = write_until_power_cut(seed, MemoryDisk(seed), clock, 0);
   outcome = write_until_power_cut(seed + 1000, std::move(outcome.disk), clock, outcome.acknowledged);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -160,7 +161,7 @@ TEST_CASE("every request runs once and has one answer, whatever is lost on the w
   const std::uint64_t seeds = many != nullptr ? std::strtoull(many, nullptr, 10) : 30;
   Campaign::Ordeal whole;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    CAPTURE(seed);
+    INFO("repeat with: LOCKSTEP_SEED=", seed, " ", program_invocation_name, " -tc='every request runs once*'");
     const Campaign::Ordeal ordeal = Campaign(seed).run();
     whole.answered += ordeal.answered;
     whole.unknown += ordeal.unknown;

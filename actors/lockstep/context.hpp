@@ -31,7 +31,7 @@ using Duration = std::chrono::nanoseconds;
 
 /// What the executor sets up for one handler.
 struct Invocation {
-  EffectHeader effect;                      ///< what every effect of this handler begins with
+  EffectHeader effect;                      ///< what every effect of this handler begins with: a reply
   Address sender;                           ///< nobody for a client's message, the actor itself for a timer
   std::uint64_t cluster_seed = 0;           ///< keys random()
   std::span<const std::uint32_t> may_send;  ///< message ids of the actor type's Sends
@@ -91,10 +91,8 @@ class Context {
   /// nowhere.
   template <Message M, class... Args>
   void reply(const Args&... fields) {
-    EffectHeader effect = invocation_.effect;
-    effect.kind = EffectKind::reply;
+    EffectHeader& effect = stage_.add<M>(invocation_.effect, fields...);
     effect.counter = header_.sends;
-    stage_.add<M>(effect, fields...);
     header_.sends += 1;  // the executor announced the header's write
   }
 
@@ -103,11 +101,10 @@ class Context {
   void send(Ref<To> to, const Args&... fields) {
     if constexpr (detail::check_received<To, M>()) {
       if (!may_send(message_id<M>)) stage_.raise(TrapKind::undeclared_send);
-      EffectHeader effect = invocation_.effect;
+      EffectHeader& effect = stage_.add<M>(invocation_.effect, fields...);
       effect.kind = EffectKind::send;
       effect.set_target(to.address());
       effect.counter = header_.sends;
-      stage_.add<M>(effect, fields...);
       header_.sends += 1;  // the executor announced the header's write
     }
   }

@@ -24,6 +24,7 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/digest.hpp"
@@ -125,17 +126,26 @@ class EffectStage {
     raised_ = TrapKind::none;
   }
 
-  /// Adds an effect whose payload is an `M`; `header` needs no length and no message type. Throws TrapError at a limit.
+  /// Adds an effect whose payload is an `M` and whose header begins as `header`, which needs no length and no message
+  /// type; the staged header, to be completed before the next effect. Throws TrapError at a limit.
   template <Message M, class... Args>
-  void add(EffectHeader header, const Args&... args) {
+  EffectHeader& add(const EffectHeader& header, const Args&... args) {
     count_one();
-    const std::span<const std::byte> payload = encode<M>(args...);
-    const std::size_t bytes = lockstep::effect_bytes(payload.size());
-    if (bytes > limits_.handler_effect_bytes - used_bytes_) raise(TrapKind::effect_bytes);
-    if (used_bytes_ + bytes > budget_.bytes) raise(TrapKind::shard_budget);
-    header.length = static_cast<std::uint32_t>(payload.size());
-    header.message_type = message_id<M>;
-    append(header, payload, bytes);
+    if constexpr (!detail::check_fields<M, Args...>()) {
+      std::unreachable();
+    } else if constexpr (has_fixed_size<M>) {
+      const auto& layout = builder_.layout_of<M>();
+      EffectHeader& staged = open(header, layout.bytes());
+      layout.write(payload_of(staged), args...);
+      staged.message_type = message_id<M>;
+      return staged;
+    } else {
+      const std::span<const std::byte> payload = encode<M>(args...);
+      EffectHeader& staged = open(header, payload.size());
+      fill(staged, payload);
+      staged.message_type = message_id<M>;
+      return staged;
+    }
   }
 
   /// The bytes of an `M`, valid until the next effect: for a timer, which keeps them in the actor's arena.
@@ -161,11 +171,10 @@ class EffectStage {
   }
 
   /// Adds an effect that no handler made: what the executor itself says. It counts against no limit but the block.
-  void add_bytes(EffectHeader header, std::span<const std::byte> payload) {
-    const std::size_t bytes = lockstep::effect_bytes(payload.size());
-    LOCKSTEP_ASSERT(bytes <= limits_.handler_effect_bytes - used_bytes_, "an effect outgrew the stage");
-    header.length = static_cast<std::uint32_t>(payload.size());
-    append(header, payload, bytes);
+  void add_bytes(const EffectHeader& header, std::span<const std::byte> payload) {
+    LOCKSTEP_ASSERT(lockstep::effect_bytes(payload.size()) <= limits_.handler_effect_bytes - used_bytes_,
+                    "an effect outgrew the stage");
+    fill(stage(header, payload.size()), payload);
   }
 
   /// All that was staged makes way for one effect of kind `trap`.
@@ -188,12 +197,25 @@ class EffectStage {
     void operator()(std::byte* block) const { ::operator delete(block, std::align_val_t{64}); }
   };
 
-  void append(const EffectHeader& header, std::span<const std::byte> payload, std::size_t bytes) {
-    std::byte* const to = block_.get() + used_bytes_;
-    std::memcpy(to, &header, sizeof header);
-    if (!payload.empty()) std::memcpy(to + sizeof header, payload.data(), payload.size());
-    std::memset(to + sizeof header + payload.size(), 0, bytes - sizeof header - payload.size());
-    used_bytes_ += static_cast<std::uint32_t>(bytes);
+  /// Room for one more effect of a handler; its payload is to be written.
+  EffectHeader& open(const EffectHeader& header, std::size_t payload_bytes) {
+    if (payload_bytes > limits_.message_bytes) raise(TrapKind::effect_bytes);
+    const std::size_t bytes = lockstep::effect_bytes(payload_bytes);
+    if (bytes > limits_.handler_effect_bytes - used_bytes_) raise(TrapKind::effect_bytes);
+    if (used_bytes_ + bytes > budget_.bytes) raise(TrapKind::shard_budget);
+    return stage(header, payload_bytes);
+  }
+  EffectHeader& stage(const EffectHeader& header, std::size_t payload_bytes) {
+    auto* const staged = ::new (static_cast<void*>(block_.get() + used_bytes_)) EffectHeader(header);
+    staged->length = static_cast<std::uint32_t>(payload_bytes);
+    used_bytes_ += static_cast<std::uint32_t>(lockstep::effect_bytes(payload_bytes));
+    return *staged;
+  }
+  [[nodiscard]] static std::byte* payload_of(EffectHeader& staged) { return reinterpret_cast<std::byte*>(&staged + 1); }
+  static void fill(EffectHeader& staged, std::span<const std::byte> payload) {
+    std::byte* const to = payload_of(staged);
+    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+    std::memset(to + payload.size(), 0, -payload.size() & 15U);
   }
 
   void count_one() {

@@ -23,7 +23,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -33,6 +35,7 @@
 #include <utility>
 
 #include "lockstep/message.hpp"
+#include "lockstep/scalar_table.hpp"
 #include "lockstep/trap.hpp"
 
 namespace lockstep {
@@ -206,6 +209,7 @@ struct CreateFunction;
 template <class Result, class... Fields>
 struct CreateFunction<Result (*)(flatbuffers::FlatBufferBuilder&, Fields...)> {
   static constexpr std::size_t field_count = sizeof...(Fields);
+  static constexpr bool few_scalars = field_count != 0 && field_count <= 32 && (is_scalar_field<Fields> && ...);
 
   template <class... Args>
   static consteval bool accepts() {
@@ -225,16 +229,52 @@ struct CreateFunction<Result (*)(flatbuffers::FlatBufferBuilder&, Fields...)> {
   }
 };
 
+template <class M>
+using CreateOf = std::remove_const_t<decltype(M::Traits::Create)>;
+
 }  // namespace detail
 
 /// Whether `Args` are one value per field of `M`, in schema order.
 template <class M, class... Args>
 inline constexpr bool encodable = [] {
   if constexpr (TableMessage<M>) {
-    return detail::CreateFunction<std::remove_const_t<decltype(M::Traits::Create)>>::template accepts<Args...>();
+    return detail::CreateFunction<detail::CreateOf<M>>::template accepts<Args...>();
   } else {
     return (sizeof...(Args) != 0 && std::is_constructible_v<M, Args...>) ||
            (std::same_as<std::remove_cvref_t<Args>, M> && ...);
+  }
+}();
+
+namespace detail {
+
+template <class M, class... Args>
+consteval bool check_fields() {
+  static_assert(encodable<M, Args...>,
+                "lockstep: the arguments do not match the message's fields; pass one value per field, in schema order, "
+                "of the field's kind and not wider than it");
+  return encodable<M, Args...>;
+}
+
+template <class M>
+struct StructLayout {
+  static constexpr std::size_t max_bytes = sizeof(M);
+  [[nodiscard]] static constexpr std::size_t bytes() { return sizeof(M); }
+  template <class... Args>
+  static void write(std::byte* to, const Args&... args) {
+    ::new (static_cast<void*>(to)) M(args...);
+    std::memset(to + sizeof(M), 0, -sizeof(M) & 15U);
+  }
+};
+
+}  // namespace detail
+
+/// Whether all messages `M` have one length: structs, and tables of no more than 32 scalars.
+template <Message M>
+inline constexpr bool has_fixed_size = [] {
+  if constexpr (TableMessage<M>) {
+    return detail::CreateFunction<detail::CreateOf<M>>::few_scalars;
+  } else {
+    return true;
   }
 }();
 
@@ -250,31 +290,48 @@ class MessageBuilder {
   /// The bytes of an `M`, valid until the next call. Throws TrapError{effect_bytes} above the limit.
   template <Message M, class... Args>
   [[nodiscard]] std::span<const std::byte> encode(const Args&... args) {
-    static_assert(
-        encodable<M, Args...>,
-        "lockstep: the arguments do not match the message's fields; pass one value per field, in schema order, "
-        "of the field's kind and not wider than it");
-    if constexpr (!encodable<M, Args...>) {
+    if constexpr (!detail::check_fields<M, Args...>()) {
       return {};
-    } else if constexpr (StructMessage<M>) {
-      static_assert(sizeof(M) <= sizeof(struct_bytes_));
-      return std::as_bytes(std::span<const M, 1>(::new (static_cast<void*>(struct_bytes_)) M(args...), 1));
+    } else if constexpr (has_fixed_size<M>) {
+      const auto& layout = layout_of<M>();
+      if (layout.bytes() > max_bytes_) throw TrapError{TrapKind::effect_bytes};
+      static_assert(std::remove_cvref_t<decltype(layout)>::max_bytes <= sizeof(fixed_bytes_));
+      layout.write(fixed_bytes_, args...);
+      return {fixed_bytes_, layout.bytes()};
     } else {
-      if (in_use_) restart();
+      using Create = detail::CreateFunction<detail::CreateOf<M>>;
+      flatbuffers::FlatBufferBuilder& fbb = builder();
       in_use_ = true;
-      using Create = detail::CreateFunction<std::remove_const_t<decltype(M::Traits::Create)>>;
-      fbb_->Finish(Create::build(M::Traits::Create, *fbb_, args...));
-      const std::span bytes(reinterpret_cast<const std::byte*>(fbb_->GetBufferPointer()), fbb_->GetSize());
+      fbb.Finish(Create::build(M::Traits::Create, fbb, args...));
+      const std::span bytes(reinterpret_cast<const std::byte*>(fbb.GetBufferPointer()), fbb.GetSize());
       if (bytes.size() > max_bytes_) throw TrapError{TrapKind::effect_bytes};
-      fbb_->Clear();
+      fbb.Clear();
       in_use_ = false;
       return bytes;
+    }
+  }
+
+  /// Of messages of fixed size: bytes() is how long each is; write(to, fields...) writes one, and zeroes up to the next
+  /// multiple of 16, to `to`, which is 16-aligned.
+  template <Message M>
+    requires has_fixed_size<M>
+  [[nodiscard]] const auto& layout_of() {
+    if constexpr (StructMessage<M>) {
+      static constexpr detail::StructLayout<M> layout;
+      return layout;
+    } else {
+      static const detail::ScalarTable<detail::CreateOf<M>> layout(M::Traits::Create, builder());
+      return layout;
     }
   }
 
  private:
   static constexpr std::size_t bookkeeping_bytes = 1U << 20U;
 
+  [[nodiscard]] flatbuffers::FlatBufferBuilder& builder() {
+    if (in_use_) restart();
+    return *fbb_;
+  }
   /// After a message that was given up half-way, the builder's state is not to be trusted.
   void restart() {
     fbb_.emplace(block_.bytes(), &block_);
@@ -286,7 +343,7 @@ class MessageBuilder {
   detail::FixedBlock block_;
   std::optional<flatbuffers::FlatBufferBuilder> fbb_;
   bool in_use_ = false;
-  alignas(16) std::byte struct_bytes_[1024];
+  alignas(16) std::byte fixed_bytes_[1024];
 };
 
 }  // namespace lockstep

@@ -100,6 +100,64 @@ TEST_CASE("a field that holds its default is written like any other") {
   CHECK(builder.encode<Leg>(1u, 1).size() == zeros);
 }
 
+/// What FlatBufferBuilder itself makes of a message.
+template <class M, class... Fields>
+Payload built(Fields... fields) {
+  flatbuffers::FlatBufferBuilder fbb;
+  fbb.ForceDefaults(true);
+  fbb.Finish(M::Traits::Create(fbb, fields...));
+  return Payload(std::as_bytes(std::span(fbb.GetBufferPointer(), fbb.GetSize())));
+}
+
+/// What encode() and layout_of() make of it.
+template <class M, class... Fields>
+void check_same_bytes(MessageBuilder& builder, Fields... fields) {
+  REQUIRE(has_fixed_size<M>);
+  const Payload expected = built<M>(fields...);
+  REQUIRE(verify<M>(expected.span()));
+  const Payload encoded(builder.encode<M>(fields...));
+  REQUIRE(encoded.size == expected.size);
+  CHECK(std::memcmp(encoded.bytes, expected.bytes, expected.size) == 0);
+  alignas(16) std::byte written[256];
+  std::memset(written, 0xEE, sizeof written);
+  builder.layout_of<M>().write(written, fields...);
+  CHECK(std::memcmp(written, expected.bytes, expected.size) == 0);
+  const std::size_t end = (expected.size + 15) & ~std::size_t{15};
+  for (std::size_t at = expected.size; at < end; ++at) CHECK(written[at] == std::byte{0});
+  CHECK(written[end] == std::byte{0xEE});
+}
+
+TEST_CASE("a table of scalars has the bytes that FlatBufferBuilder gives it") {
+  MessageBuilder builder(max_bytes);
+  for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x8000'0000'0000'0001}}) {
+    const auto amount = static_cast<std::int64_t>(value);
+    check_same_bytes<Leg>(builder, value, amount);
+    check_same_bytes<Accrue>(builder, static_cast<std::uint32_t>(value));
+    check_same_bytes<Done>(builder, static_cast<std::uint32_t>(value), value, ~value);
+    const auto small = static_cast<std::uint8_t>(value);
+    for (const bool urgent : {false, true})
+      check_same_bytes<Scalars>(builder, small, urgent, Side::Sell, static_cast<std::int16_t>(amount), 0.5F,
+                                -1.0 * static_cast<double>(value), value, static_cast<std::int32_t>(amount));
+  }
+}
+
+TEST_CASE("messages of fixed and of other sizes are made in turn, after one that was given up half-way too") {
+  MessageBuilder builder(1024);
+  const auto text = [&] { return Payload(builder.encode<Do>(1u, 2u, 3u, "text")); };
+  const Payload first = text();
+  check_same_bytes<Leg>(builder, std::uint64_t{1}, std::int64_t{2});
+  CHECK_THROWS_AS(static_cast<void>(builder.encode<Do>(1u, 2u, 3u, std::string(100'000, 'x'))), TrapError);
+  check_same_bytes<Alarm>(builder, std::uint64_t{7});  // whose layout is made here
+  const Payload again = text();
+  REQUIRE(again.size == first.size);
+  CHECK(std::memcmp(again.bytes, first.bytes, first.size) == 0);
+}
+
+TEST_CASE("a table of scalars above the limit is refused") {
+  MessageBuilder builder(16);
+  CHECK_THROWS_AS(static_cast<void>(builder.encode<Leg>(1u, 1)), TrapError);
+}
+
 TEST_CASE("absent fields are left out") {
   MessageBuilder builder(max_bytes);
   const Level* const no_level = nullptr;

@@ -34,6 +34,19 @@ static_assert(sizeof(Digest) == 16);
 [[nodiscard]] Digest xxh3_128(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 [[nodiscard]] std::uint64_t xxh3_64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
+/// xxh3_64() of the 16 bytes of two words, for keys on hot paths: a dozen instructions and no call. The two constants
+/// are from the algorithm's default secret.
+[[nodiscard]] constexpr std::uint64_t xxh3_64_of(std::uint64_t first, std::uint64_t second) {
+  __extension__ using Wide = unsigned __int128;
+  const std::uint64_t low = first ^ 0x6782737BEA4239B9ULL;
+  const std::uint64_t high = second ^ 0xAF56BC3B0996523AULL;
+  const Wide product = Wide{low} * high;
+  std::uint64_t hash = 16 + __builtin_bswap64(low) + high +
+                       (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64));
+  hash = (hash ^ hash >> 37) * 0x165667919E3779F9ULL;
+  return hash ^ hash >> 32;
+}
+
 /// The bytes of a trivially copyable object without padding.
 template <class T>
 [[nodiscard]] std::span<const std::byte> object_bytes(const T& object) {

@@ -20,6 +20,15 @@ TEST_CASE("XXH3 gives the published values, so that journals can be read by anot
   CHECK(lockstep::xxh3_128({}).hex() == "99aa06d3014798d86001c324468d497f");
 }
 
+TEST_CASE("the hash of two words is that of their bytes") {
+  std::uint64_t word = 1;
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t words[2] = {word, i % 3 == 0 ? 0 : ~word};
+    CHECK(lockstep::xxh3_64_of(words[0], words[1]) == lockstep::xxh3_64(std::as_bytes(std::span(words))));
+    word = word * 6364136223846793005ULL + 1442695040888963407ULL;
+  }
+}
+
 #if defined(__x86_64__)
 TEST_CASE("every compiled variant of the hash that this CPU can run gives the same values") {
   std::vector<std::byte> bytes(9'000);

@@ -69,7 +69,7 @@ class Execution {
   }
   /// Which executor owns an actor.
   [[nodiscard]] std::uint32_t owner(const Address& actor) const {
-    return executor_of(shard_of(address_hash(actor), genesis_.shards), options_.executors);
+    return executor_of(home_of(actor, genesis_.shards).shard, options_.executors);
   }
 
   /// Throws away the replies that wait for `perimeter`: of a history that is run again nobody waits for them.

@@ -36,13 +36,13 @@ ActorHost::ActorHost(const Application& application, const Genesis& genesis, std
   }
 }
 
-std::span<const std::byte> ActorHost::deliver(const Delivery& delivery, std::uint64_t hash, std::uint64_t batch) {
-  Shard& shard = *shards_[shard_of(hash, genesis_.shards)];
+std::span<const std::byte> ActorHost::deliver(const Delivery& delivery, const Home& home, std::uint64_t batch) {
+  Shard& shard = *shards_[home.shard];
   EffectBudget& budget = shard.budget(batch);
   stage_.begin(budget);
   const Handler* const handler = application_.find(delivery.target.type, delivery.message_type);
   const bool handled = handler != nullptr && !handler->is_query();
-  const TrapKind trap = handled ? run(shard, delivery, hash, *handler) : TrapKind::no_handler;
+  const TrapKind trap = handled ? run(shard, delivery, home.hash, *handler) : TrapKind::no_handler;
   if (trap == TrapKind::none) {
     budget.effects -= stage_.effect_count();
     budget.bytes -= stage_.staged().size();
@@ -108,10 +108,10 @@ TrapKind ActorHost::call(Actor& actor, bool fresh, const Handler& handler, const
   return trap;
 }
 
-std::span<const std::byte> ActorHost::answer(const Delivery& query, std::uint64_t hash) {
+std::span<const std::byte> ActorHost::answer(const Delivery& query, const Home& home) {
   stage_.begin({genesis_.shard_effects, genesis_.shard_effect_bytes});
   const Handler* const handler = application_.find(query.target.type, query.message_type);
-  const Actor* const actor = shards_[shard_of(hash, genesis_.shards)]->find(query.target, hash);
+  const Actor* const actor = shards_[home.shard]->find(query.target, home.hash);
   TrapKind trap = TrapKind::none;
   if (handler == nullptr || !handler->is_query()) {
     trap = TrapKind::no_handler;
@@ -134,11 +134,11 @@ std::span<const std::byte> ActorHost::answer(const Delivery& query, std::uint64_
   return stage_.staged();
 }
 
-std::span<const std::byte> ActorHost::refuse(const Delivery& delivery, std::uint64_t hash, TrapKind kind) {
+std::span<const std::byte> ActorHost::refuse(const Delivery& delivery, const Home& home, TrapKind kind) {
   ++traps_;
   stage_.begin({1, effect_bytes(0)});
   stage_.replace_by_trap(header_of(delivery), kind);
-  hash_effects(*shards_[shard_of(hash, genesis_.shards)], stage_.staged());
+  hash_effects(*shards_[home.shard], stage_.staged());
   return stage_.staged();
 }
 
@@ -163,8 +163,8 @@ std::span<const std::byte> ActorHost::end_own_effects(std::uint32_t shard) {
 }
 
 std::optional<Delivery> ActorHost::take_timer(const TimerIndex::Entry& entry) {
-  const std::uint64_t hash = address_hash(entry.actor);
-  Actor* const actor = shards_[shard_of(hash, genesis_.shards)]->find(entry.actor, hash);
+  const Home home = home_of(entry.actor, genesis_.shards);
+  Actor* const actor = shards_[home.shard]->find(entry.actor, home.hash);
   if (actor == nullptr) return std::nullopt;
   ActorTimers timers(*actor->arena, *actor->header);
   const std::optional<DueTimer> due = timers.find(entry.id);
@@ -193,7 +193,7 @@ Result<void> ActorHost::restore_arena(std::uint32_t number, std::uint32_t actor_
   }
   const ActorType* const type = application_.actor(actor_type);
   const Address address{actor_type, 0, key};
-  if (type == nullptr || shard_of(address_hash(address), genesis_.shards) != number)
+  if (type == nullptr || home_of(address, genesis_.shards).shard != number)
     return fail(ErrorCode::incompatible,
                 fmt::format("arena {} of shard {} of a snapshot is of an actor that this program does not have there",
                             index, number));
@@ -224,8 +224,8 @@ void ActorHost::index_timers(const Actor& actor) {
 }
 
 bool ActorHost::has_timer(const TimerIndex::Entry& entry) {
-  const std::uint64_t hash = address_hash(entry.actor);
-  const Actor* const actor = shards_[shard_of(hash, genesis_.shards)]->find(entry.actor, hash);
+  const Home home = home_of(entry.actor, genesis_.shards);
+  const Actor* const actor = shards_[home.shard]->find(entry.actor, home.hash);
   return actor != nullptr && ActorTimers(*actor->arena, *actor->header).find(entry.id).has_value();
 }
 

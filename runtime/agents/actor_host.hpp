@@ -45,14 +45,14 @@ class ActorHost {
             bool observed);
 
   /// Runs the handler that `delivery` asks for, in batch `batch`. Returns its effects in the order it made them,
-  /// hashed; or one trap. Valid until the next call. `hash` is address_hash(delivery.target).
-  [[nodiscard]] std::span<const std::byte> deliver(const Delivery& delivery, std::uint64_t hash, std::uint64_t batch);
+  /// hashed; or one trap. Valid until the next call. `home` is that of delivery.target.
+  [[nodiscard]] std::span<const std::byte> deliver(const Delivery& delivery, const Home& home, std::uint64_t batch);
 
   /// A delivery that must not run, as an effect: the trap it comes to instead.
-  [[nodiscard]] std::span<const std::byte> refuse(const Delivery& delivery, std::uint64_t hash, TrapKind kind);
+  [[nodiscard]] std::span<const std::byte> refuse(const Delivery& delivery, const Home& home, TrapKind kind);
 
   /// Runs a query on the state as it is, changing nothing. Returns its replies, or one trap.
-  [[nodiscard]] std::span<const std::byte> answer(const Delivery& query, std::uint64_t hash);
+  [[nodiscard]] std::span<const std::byte> answer(const Delivery& query, const Home& home);
 
   /// A message that comes to nothing, as an effect: mail beyond what a shard may carry.
   [[nodiscard]] std::span<const std::byte> drop(const EffectHeader& mail, std::uint32_t shard, TrapKind kind);

@@ -125,7 +125,7 @@ void Executor::run_timers() {
   if (!timer) return;
   timer->cause_seq = batch_.first_seq;
   timer->stamp_ns = batch_.first_time_ns;
-  deliver(*timer, address_hash(timer->target));
+  deliver(*timer, home_of(timer->target, options_.genesis.shards));
 }
 
 bool Executor::run_records() {
@@ -153,13 +153,12 @@ bool Executor::run_records() {
 void Executor::run_request(const RecordView& record) {
   const RecordHeader& header = *record.header;
   const Address target{header.actor_type, 0, header.key};
-  const std::uint64_t hash = address_hash(target);
-  const std::uint32_t shard = shard_of(hash, options_.genesis.shards);
-  if (executor_of(shard, options_.executors) != options_.index) return;
+  const Home home = home_of(target, options_.genesis.shards);
+  if (!host_.owns(home.shard)) return;
   const bool durable = is_durable(header.session);
-  if (durable && !desk_.admit(header, shard)) {
+  if (durable && !desk_.admit(header, home.shard)) {
     outbox_ = desk_.told();
-    outbox_shard_ = shard;
+    outbox_shard_ = home.shard;
     return;
   }
   const Delivery delivery{.target = target,
@@ -169,8 +168,8 @@ void Executor::run_request(const RecordView& record) {
                           .stamp_ns = header.timestamp_ns,
                           .session = header.session,
                           .request = header.request,
-                          .origin = shard};
-  deliver(delivery, hash);
+                          .origin = home.shard};
+  deliver(delivery, home);
   if (durable) {
     outbox_ = desk_.settle(delivery, outbox_);
   } else if (outbox_.empty()) {
@@ -319,7 +318,7 @@ int Executor::answer_queries() {
                               .stamp_ns = executed_ns_,
                               .session = query.route,
                               .request = query.request},
-                             address_hash(target));
+                             home_of(target, options_.genesis.shards));
       if (outbox_.empty()) {
         report_nothing(query.route, query.request);
       } else {  // a query has one answer
@@ -358,18 +357,18 @@ void Executor::deliver_frame(std::span<const std::byte> frame, std::int64_t stam
            .session = effect.session,
            .request = effect.request,
            .origin = effect.origin},
-          address_hash(effect.target()));
+          home_of(effect.target(), options_.genesis.shards));
 }
 
-void Executor::deliver(const Delivery& delivery, std::uint64_t hash) {
-  outbox_shard_ = shard_of(hash, options_.genesis.shards);
+void Executor::deliver(const Delivery& delivery, const Home& home) {
+  outbox_shard_ = home.shard;
   if (is_skipped(delivery.cause_seq)) {
-    outbox_ = host_.refuse(delivery, hash, TrapKind::skipped);
+    outbox_ = host_.refuse(delivery, home, TrapKind::skipped);
     ++progress_;
     return;
   }
   if (options_.breadcrumb != nullptr) options_.breadcrumb->enter(delivery.cause_seq);
-  outbox_ = host_.deliver(delivery, hash, batch_.index);
+  outbox_ = host_.deliver(delivery, home, batch_.index);
   if (options_.breadcrumb != nullptr) options_.breadcrumb->leave();
   ++handlers_run_;
   ++progress_;

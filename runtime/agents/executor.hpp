@@ -133,7 +133,7 @@ class Executor {
   void finish();
   void publish_due();
 
-  void deliver(const Delivery& delivery, std::uint64_t hash);
+  void deliver(const Delivery& delivery, const Home& home);
   [[nodiscard]] bool is_skipped(std::uint64_t seq) const;
   void deliver_frame(std::span<const std::byte> frame, std::int64_t stamp_ns);
   void report_nothing(std::uint64_t route, std::uint64_t request);

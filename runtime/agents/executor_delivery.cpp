@@ -77,7 +77,9 @@ bool Executor::put_session_answer(const EffectHeader& effect) {
 
 bool Executor::put_frame(const SessionDesk::Recipient& to, const EffectHeader& effect) {
   if (to.route == 0 || options_.replies.empty()) return true;
-  ByteRing& ring = *options_.replies[perimeter_of(to.route) % options_.replies.size()];
+  std::size_t perimeter = perimeter_of(to.route);
+  if (perimeter >= options_.replies.size()) perimeter %= options_.replies.size();  // of a node that had more
+  ByteRing& ring = *options_.replies[perimeter];
   const std::span<std::byte> room = ring.claim(sizeof(ReplyFrame) + effect.length);
   if (room.empty()) return false;
   const bool is_event = effect.kind == EffectKind::session;

@@ -32,16 +32,25 @@ struct RoundMarker {
 };
 static_assert(sizeof(RoundMarker) == 16 && sizeof(RoundMarker) < sizeof(EffectHeader));
 
-/// The shard of an actor: xxh3_64(address) mod shards. `address_hash` also serves the shard's directory.
 [[nodiscard]] inline std::uint64_t address_hash(const Address& address) {
-  return xxh3_64(object_bytes(address));
+  static_assert(sizeof(Address) == 16 && offsetof(Address, key) == 8);
+  return xxh3_64_of(std::uint64_t{address.zero} << 32 | address.type, address.key);
 }
 [[nodiscard]] constexpr std::uint32_t shard_of(std::uint64_t hash, std::uint32_t shards) {
   return static_cast<std::uint32_t>(hash % shards);
 }
+/// Where an actor lives; found once a message, since it costs a hash and a division.
+struct Home {
+  std::uint64_t hash = 0;   ///< address_hash: the shard's directory is by it
+  std::uint32_t shard = 0;  ///< hash mod shards
+};
+[[nodiscard]] inline Home home_of(const Address& address, std::uint32_t shards) {
+  const std::uint64_t hash = address_hash(address);
+  return {hash, shard_of(hash, shards)};
+}
 /// The shard that an effect which travels by mail is for.
 [[nodiscard]] inline std::uint32_t receiving_shard(const EffectHeader& effect, std::uint32_t shards) {
-  return effect.kind == EffectKind::send ? shard_of(address_hash(effect.target()), shards) : effect.origin;
+  return effect.kind == EffectKind::send ? home_of(effect.target(), shards).shard : effect.origin;
 }
 [[nodiscard]] constexpr std::uint32_t executor_of(std::uint32_t shard, std::uint32_t executors) {
   return shard % executors;

@@ -52,23 +52,6 @@ BatchHeader batch_at(const HistoryPosition& position) {
   return header;
 }
 
-std::optional<RecordView> RecordCursor::next() {
-  if (rest_.empty()) return std::nullopt;
-  if (rest_.size() < sizeof(RecordHeader)) {
-    damaged_ = true;
-    return std::nullopt;
-  }
-  const auto* header = reinterpret_cast<const RecordHeader*>(rest_.data());
-  const std::size_t bytes = record_bytes(header->length);
-  if (bytes > rest_.size()) {
-    damaged_ = true;
-    return std::nullopt;
-  }
-  const RecordView record{header, rest_.subspan(sizeof(RecordHeader), header->length)};
-  rest_ = rest_.subspan(bytes);
-  return record;
-}
-
 std::optional<const char*> batch_defect(const BatchView& batch) {
   const BatchHeader& header = *batch.header;
   if (header.payload_bytes != batch.payload.size()) return "payload length differs from the batch header";

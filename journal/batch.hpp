@@ -90,7 +90,17 @@ struct RecordView {
 class RecordCursor {
  public:
   explicit RecordCursor(std::span<const std::byte> batch_payload) : rest_(batch_payload) {}
-  [[nodiscard]] std::optional<RecordView> next();
+  [[nodiscard]] std::optional<RecordView> next() {
+    if (rest_.empty()) return std::nullopt;
+    const auto* const header = reinterpret_cast<const RecordHeader*>(rest_.data());
+    if (rest_.size() < sizeof(RecordHeader) || rest_.size() < record_bytes(header->length)) {
+      damaged_ = true;
+      return std::nullopt;
+    }
+    const RecordView record{header, rest_.subspan(sizeof(RecordHeader), header->length)};
+    rest_ = rest_.subspan(record_bytes(header->length));
+    return record;
+  }
   [[nodiscard]] bool damaged() const { return damaged_; }
 
  private:

@@ -79,14 +79,22 @@ struct MapLayout {
         return Traits::less(Traits::view(at), key);
       }
     };
-    if (count == 0) return 0;
-    const K* at = first;
-    while (count > 1) {
-      const std::uint32_t half = count / 2;
-      at += half * static_cast<std::uint32_t>(before(at[half - 1]));  // a product: "?:" became a branch
-      count -= half;
+    // What is left at the end is compared as a whole: no comparison waits for the one before. A key that is compared by
+    // a call is not worth it.
+    constexpr std::uint32_t window = std::is_integral_v<K> || std::is_enum_v<K> ? 8 : 1;
+    std::uint32_t at = 0;
+    std::uint32_t left = count;
+    while (left > window) {
+      const std::uint32_t half = left / 2;
+      at += half * static_cast<std::uint32_t>(before(first[at + half - 1]));  // a product: "?:" became a branch
+      left -= half;
     }
-    return static_cast<std::uint32_t>(at - first) + (before(*at) ? 1 : 0);
+    if (count < window) {
+      for (std::uint32_t i = 0; i < count; ++i) at += static_cast<std::uint32_t>(before(first[i]));
+      return at;
+    }
+    at = std::min(at, count - window);  // a whole window: what precedes the place found is less and counts
+    return at + count_before(first + at, before, std::make_integer_sequence<std::uint32_t, window>());
   }
 
   /// Shifts what lies at `index` and behind by one place, and leaves that place zero.
@@ -176,6 +184,10 @@ struct MapLayout {
   }
 
  private:
+  template <class Before, std::uint32_t... is>
+  static std::uint32_t count_before(const K* first, const Before& before, std::integer_sequence<std::uint32_t, is...>) {
+    return (static_cast<std::uint32_t>(before(first[is])) + ...);
+  }
   template <class T>
   static void shift_left(T* to, T* from, std::uint32_t moved, std::uint32_t rest) {
     relocate(to, from, moved);

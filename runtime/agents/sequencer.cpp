@@ -37,23 +37,21 @@ std::byte* Sequencer::claim(std::size_t payload_bytes) {
   const auto bytes = static_cast<std::uint32_t>(record_bytes(payload_bytes));
   if (base_ != nullptr && used_bytes_ + bytes > pool_.max_batch_bytes()) seal();
   if (base_ == nullptr && !open_batch()) return nullptr;
-  claimed_bytes_ = bytes;
+  claimed_bytes_ = static_cast<std::uint32_t>(payload_bytes);
+  std::memset(base_ + used_bytes_ + bytes - record_alignment, 0, record_alignment);  // the padding is in there
   return base_ + used_bytes_ + sizeof(RecordHeader);
 }
 
 void Sequencer::commit(const RecordHeader& header, std::int64_t arrival_ns) {
-  std::byte* const at = base_ + used_bytes_;
-  const std::size_t filled = sizeof(RecordHeader) + header.length;
-  LOCKSTEP_ASSERT(claimed_bytes_ == record_bytes(header.length), "a record was committed that was not claimed");
+  LOCKSTEP_ASSERT(claimed_bytes_ == header.length, "a record was committed that was not claimed");
   time_ns_ = std::max(time_ns_, arrival_ns);
-  auto* const record = reinterpret_cast<RecordHeader*>(at);
+  auto* const record = reinterpret_cast<RecordHeader*>(base_ + used_bytes_);
   *record = header;
   record->seq = ++seq_;
   record->timestamp_ns = time_ns_;
-  std::memset(at + filled, 0, claimed_bytes_ - filled);
   if (record_count_++ == 0) first_time_ns_ = time_ns_;
-  used_bytes_ += claimed_bytes_;
-  claimed_bytes_ = 0;
+  used_bytes_ += static_cast<std::uint32_t>(record_bytes(header.length));
+  claimed_bytes_ = nothing_claimed;
   note_session(*record);
 }
 

@@ -86,6 +86,8 @@ class Sequencer final : public Agent {
   [[nodiscard]] std::int64_t deadline_ns() const override { return deadline_ns_; }
 
  private:
+  static constexpr std::uint32_t nothing_claimed = UINT32_MAX;
+
   [[nodiscard]] bool open_batch();
   void seal();
   [[nodiscard]] bool takes_snapshot(const BatchHeader& batch);
@@ -109,7 +111,7 @@ class Sequencer final : public Agent {
   // The open batch; base_ is null when there is none.
   std::byte* base_ = nullptr;
   std::uint32_t used_bytes_ = 0;
-  std::uint32_t claimed_bytes_ = 0;
+  std::uint32_t claimed_bytes_ = nothing_claimed;  // of payload
   std::uint32_t record_count_ = 0;
   std::int64_t first_time_ns_ = 0;
 

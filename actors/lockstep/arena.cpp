@@ -169,10 +169,13 @@ void Arena::keep(std::uint64_t offset, std::size_t bytes) {
 void Arena::keep_rarely(std::uint64_t offset, std::size_t bytes) {
   if (offset >= capacity_ || bytes == 0) return;
   if (!join()) barrier_->raise(TrapKind::write_budget);
+  if (offset < undo_limit_) {
+    const std::size_t old_bytes = std::min(bytes, undo_limit_ - offset);
+    keep(offset, old_bytes);
+    if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
+    if (old_bytes == bytes) return;
+  }
   mark(offset, bytes);
-  if (offset >= undo_limit_) return;
-  keep(offset, std::min(bytes, undo_limit_ - offset));
-  if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
 }
 
 }  // namespace lockstep

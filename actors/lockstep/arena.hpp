@@ -162,6 +162,18 @@ class Arena {
   PageMarks marks_;
 };
 
+inline bool WriteBarrier::enter(Arena& arena) {
+  constexpr std::uint32_t units = (sizeof(Enter) + 15) / 16;
+  std::byte* const payload = append({.at = 0, .payload = units, .dirty = 0, .kind = Kind::enter, .size_class = 0});
+  if (payload == nullptr) return false;
+  const ArenaHeader& header = arena.header();
+  last_enter_ =
+      new (payload) Enter{arena_, last_enter_, header.high_water_bytes, header.allocated_bytes, header.blocks};
+  arena_ = &arena;
+  if (arena.undo_limit_ == Arena::not_joined) arena.undo_limit_ = header.high_water_bytes;
+  return true;
+}
+
 /// Makes an arena the current one for a scope.
 class CurrentArena {
  public:

@@ -7,25 +7,10 @@
 
 namespace lockstep {
 
-struct WriteBarrier::Enter {
-  Arena* previous;  // whom the entries before this one belong to
-  Enter* previous_enter;
-  std::uint64_t high_water_bytes;
-  std::uint64_t allocated_bytes;
-  std::uint64_t blocks;
-};
-
 struct WriteBarrier::Later {
   Later* previous_later;
   Arena* arena;
 };
-
-namespace {
-
-template <class T>
-constexpr std::uint32_t units = (sizeof(T) + 15) / 16;
-
-}  // namespace
 
 WriteBarrier::WriteBarrier(std::span<std::byte> log)
     : top_(log.data()), begin_(log.data()), end_(log.data() + log.size()) {
@@ -34,21 +19,9 @@ WriteBarrier::WriteBarrier(std::span<std::byte> log)
                   "an undo log of this size or alignment");
 }
 
-bool WriteBarrier::enter(Arena& arena) {
-  std::byte* const payload =
-      append({.at = 0, .payload = units<Enter>, .dirty = 0, .kind = Kind::enter, .size_class = 0});
-  if (payload == nullptr) return false;
-  const ArenaHeader& header = arena.header();
-  last_enter_ =
-      new (payload) Enter{arena_, last_enter_, header.high_water_bytes, header.allocated_bytes, header.blocks};
-  arena_ = &arena;
-  if (arena.undo_limit_ == Arena::not_joined) arena.undo_limit_ = header.high_water_bytes;
-  return true;
-}
-
 bool WriteBarrier::free_later(Arena& arena, Trailer block) {
   block.kind = Kind::later;
-  block.payload = units<Later>;
+  block.payload = sizeof(Later) / 16;
   std::byte* const payload = append(block);
   if (payload == nullptr) return false;
   last_later_ = new (payload) Later{last_later_, &arena};

@@ -78,7 +78,13 @@ class WriteBarrier {
     std::uint16_t size_class;
   };
   static_assert(sizeof(Trailer) == 16);
-  struct Enter;
+  struct Enter {
+    Arena* previous;  ///< whom the entries before this one belong to
+    Enter* previous_enter;
+    std::uint64_t high_water_bytes;
+    std::uint64_t allocated_bytes;
+    std::uint64_t blocks;
+  };
   struct Later;
   struct Range {
     std::uintptr_t begin = 0;

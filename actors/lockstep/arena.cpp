@@ -59,8 +59,8 @@ Link Arena::allocate(std::uint32_t bytes) {
 Link Arena::take_free_block(std::uint32_t size_class, std::uint32_t bytes) {
   const Link link = header().free_blocks[size_class];
   const std::uint32_t dirty = units(bytes);
-  if (barrier_->append({link.units, 0, dirty, WriteBarrier::Kind::pop, static_cast<std::uint16_t>(size_class)}) ==
-      nullptr) {
+  if (!is_final() && barrier_->append({link.units, 0, dirty, WriteBarrier::Kind::pop,
+                                       static_cast<std::uint16_t>(size_class)}) == nullptr) {
     barrier_->raise(TrapKind::write_budget);
   }
   mark(offset_of(link), std::uint64_t{dirty} << 4);
@@ -95,10 +95,12 @@ void Arena::free(Link link, std::uint32_t bytes) noexcept {
     if (!barrier_->free_later(*this, block)) barrier_->note(TrapKind::write_budget);
     return;
   }
-  if (!fresh) block.payload = block.dirty;
-  std::byte* const old = barrier_->append(block);
-  if (old == nullptr) return barrier_->note(TrapKind::write_budget);
-  copy_units(old, at(link), block.payload);
+  if (!is_final()) {
+    if (!fresh) block.payload = block.dirty;
+    std::byte* const old = barrier_->append(block);
+    if (old == nullptr) return barrier_->note(TrapKind::write_budget);
+    copy_units(old, at(link), block.payload);
+  }
   push_free_block(block);
 }
 

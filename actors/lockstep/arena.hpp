@@ -117,6 +117,7 @@ class Arena {
 
  private:
   friend class WriteBarrier;
+  friend class FinalStep;
 
   static constexpr std::uint64_t not_joined = UINT64_MAX;
   static constexpr std::uint64_t large_block_bytes = 4096;
@@ -146,6 +147,7 @@ class Arena {
   void keep(std::uint64_t offset, std::size_t bytes);
   void keep_rarely(std::uint64_t offset, std::size_t bytes);
   [[nodiscard]] bool join();
+  [[nodiscard]] bool is_final() const { return undo_limit_ == 0; }
   Link take_free_block(std::uint32_t size_class, std::uint32_t bytes);
   Link take_fresh_block(std::uint64_t bytes);
   void push_free_block(const WriteBarrier::Trailer& block);
@@ -157,7 +159,7 @@ class Arena {
 
   std::byte* base_;
   std::uint64_t capacity_;
-  std::uint64_t undo_limit_ = not_joined;  // the high-water mark when the arena joined the step
+  std::uint64_t undo_limit_ = not_joined;  // the high-water mark when the arena joined the step; 0 in a final step
   WriteBarrier* barrier_;
   PageMarks marks_;
 };
@@ -184,6 +186,27 @@ class CurrentArena {
 
  private:
   Arena* before_;
+};
+
+/// A step of the executor's own, between handlers: it is never undone. While this lives, writes to the arena mark pages
+/// as ever, but nothing is kept of what they overwrite, so no budget bounds them. Makes the arena the current one.
+class FinalStep {
+ public:
+  explicit FinalStep(Arena& arena) : arena_(arena), current_(arena) {
+    LOCKSTEP_ASSERT(arena.barrier_->arena_ == nullptr, "a final step began within another step");
+    arena.barrier_->arena_ = &arena;
+    arena.undo_limit_ = 0;
+  }
+  ~FinalStep() {
+    arena_.barrier_->arena_ = nullptr;
+    arena_.undo_limit_ = Arena::not_joined;
+  }
+  FinalStep(const FinalStep&) = delete;
+  FinalStep& operator=(const FinalStep&) = delete;
+
+ private:
+  Arena& arena_;
+  CurrentArena current_;
 };
 
 }  // namespace lockstep

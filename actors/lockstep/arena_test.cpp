@@ -16,10 +16,12 @@
 
 using lockstep::Arena;
 using lockstep::ArenaHeader;
+using lockstep::FinalStep;
 using lockstep::Link;
 using lockstep::page_bytes;
 using lockstep::TrapError;
 using lockstep::TrapKind;
+using lockstep::WriteBarrier;
 using lockstep::testing::ArenaFixture;
 
 namespace {
@@ -304,6 +306,47 @@ TEST_CASE("memory younger than the step costs no budget") {
   const std::size_t used = fixture.barrier().used_bytes();
   for (std::uint32_t at = 0; at < 99'000; at += 8) store(arena, block, at, 1);
   CHECK(fixture.barrier().used_bytes() == used);
+}
+
+TEST_CASE("a final step leaves and marks what a step would have, and no budget bounds it") {
+  constexpr std::uint32_t large_bytes = 3 * page_bytes;
+  ArenaFixture fixture;
+  ArenaFixture final_fixture(ArenaFixture::default_capacity_bytes, WriteBarrier::min_log_bytes);
+  std::array<Link, 3> blocks;
+  const auto begin = [&](ArenaFixture& into) {
+    blocks = {into.arena().allocate(64), into.arena().allocate(large_bytes), into.arena().allocate(128)};
+    into.commit();
+    into.clear_marks();
+  };
+  const auto change = [&](Arena& arena) {
+    for (std::uint32_t at = 0; at < large_bytes; at += 16) store(arena, blocks[1], at, at + 1);
+    arena.free(blocks[0], 64);
+    const Link again = arena.allocate(50);
+    CHECK(again == blocks[0]);
+    store(arena, again, 8, 7);
+    store(arena, arena.allocate(5000), 0, 9);
+    arena.free(blocks[1], large_bytes);
+  };
+  begin(fixture);
+  change(fixture.arena());
+  fixture.commit();
+  begin(final_fixture);
+  {
+    const FinalStep step(final_fixture.arena());
+    change(final_fixture.arena());
+    CHECK(final_fixture.barrier().used_bytes() == 0);
+  }
+  const std::vector<std::byte> image = fixture.copy_image();
+  CHECK(final_fixture.has_image(image));
+  CHECK(final_fixture.is_arena_marked());
+  for (std::uint64_t page = 0; page * page_bytes < image.size(); ++page) {
+    CAPTURE(page);
+    CHECK(final_fixture.is_marked(page) == fixture.is_marked(page));
+  }
+  store(final_fixture.arena(), blocks[2], 0, 1);
+  CHECK(final_fixture.barrier().used_bytes() != 0);  // the next step is one like any other
+  final_fixture.undo();
+  CHECK(final_fixture.has_image(image));
 }
 
 TEST_CASE("a write outside the image does nothing, before and after the arena joined the step") {

@@ -48,6 +48,7 @@ void WriteBarrier::commit() {
 }
 
 void WriteBarrier::undo() {
+  LOCKSTEP_ASSERT(arena_ == nullptr || !arena_->is_final(), "a final step was undone");
   Arena* arena = arena_;
   while (top_ != begin_) {
     const Trailer& entry = *std::launder(reinterpret_cast<const Trailer*>(top_ - sizeof(Trailer)));

@@ -62,6 +62,7 @@ class WriteBarrier {
 
  private:
   friend class Arena;
+  friend class FinalStep;
 
   enum class Kind : std::uint16_t {
     enter,  ///< an arena joins, or the log turns back to it: its counters, to be restored after all else of it

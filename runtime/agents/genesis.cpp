@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "control_generated.h"
+#include "lockstep/arena.hpp"
 #include "lockstep/effects.hpp"
 #include "lockstep/message.hpp"
-#include "runtime/agents/session_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,7 +36,7 @@ Result<void> validate(const Genesis& genesis) {
       in_range("message_bytes", genesis.message_bytes, 64U, 64U << 20U),
       in_range("handler_effect_bytes", genesis.handler_effect_bytes,
                static_cast<std::uint32_t>(effect_bytes(genesis.message_bytes)), 1U << 30U),
-      in_range("handler_write_bytes", genesis.handler_write_bytes, SessionTable::min_log_bytes, 1U << 31U),
+      in_range<std::size_t>("handler_write_bytes", genesis.handler_write_bytes, WriteBarrier::min_log_bytes, 1U << 31U),
       in_range<std::uint64_t>("shard_effects", genesis.shard_effects, genesis.handler_effects, 1ULL << 32U),
       in_range<std::uint64_t>("shard_effect_bytes", genesis.shard_effect_bytes, genesis.handler_effect_bytes,
                               (1ULL << 40U) / std::max(genesis.shards, 1U)),

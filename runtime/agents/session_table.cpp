@@ -13,9 +13,6 @@ namespace {
 constexpr std::size_t first_places = 64;
 constexpr std::size_t first_waiting = 1024;
 
-/// Records moved in one step, so that the log's size bounds no loop.
-constexpr std::uint32_t moves_per_commit = 64;
-
 /// Index of the first request that is not below `request`.
 std::uint32_t lower_bound(const Ring<SessionRequest>& requests, std::uint64_t request) {
   auto end = static_cast<std::uint32_t>(requests.size());
@@ -39,15 +36,10 @@ bool holds(const Ring<SessionRequest>& requests, std::uint32_t index, std::uint6
 
 }  // namespace
 
-SessionTable::SessionTable(Arena& arena, WriteBarrier& barrier)
-    : arena_(arena), barrier_(barrier), places_(first_places) {
-  LOCKSTEP_ASSERT(barrier.budget_bytes() >= min_log_bytes, "an undo log too small for session tables");
+SessionTable::SessionTable(Arena& arena) : arena_(arena), places_(first_places) {
   waiting_.reserve(first_waiting);
-  const CurrentArena current(arena_);
-  if (arena_.header().blocks == 0) {
-    static_cast<void>(arena_.allocate(sizeof(Sessions)));
-    barrier_.commit();
-  }
+  const FinalStep step(arena_);
+  if (arena_.header().blocks == 0) static_cast<void>(arena_.allocate(sizeof(Sessions)));
   sessions().for_each([this](Handle<Session> handle, const Session& session) {
     add_place({session.number, handle, const_cast<Session*>(&session)});
     for (std::uint32_t i = 0; i < session.requests.size(); ++i) {
@@ -69,7 +61,7 @@ SessionTable::Sessions& SessionTable::writable_sessions() {
 
 bool SessionTable::open(std::uint64_t number, std::uint64_t secret, std::uint64_t route, std::int64_t stamp_ns) {
   if (size() >= max_sessions()) return false;
-  const CurrentArena current(arena_);
+  const FinalStep step(arena_);
   Sessions& all = writable_sessions();
   Session session;
   session.number = number;
@@ -77,7 +69,6 @@ bool SessionTable::open(std::uint64_t number, std::uint64_t secret, std::uint64_
   session.route = route;
   session.last_activity_ns = stamp_ns;
   const Handle<Session> handle = all.insert(std::move(session));
-  barrier_.commit();
   add_place({number, handle, const_cast<Session*>(std::as_const(all).peek(handle))});
   return true;
 }
@@ -86,11 +77,11 @@ std::optional<std::uint64_t> SessionTable::resume(std::uint64_t number, std::uin
                                                   std::int64_t stamp_ns) {
   Session* const session = session_of(number);
   if (session == nullptr || session->secret != secret) return std::nullopt;
+  const FinalStep step(arena_);
   arena_.before_write(session, sizeof *session);
   const std::uint64_t before = std::exchange(session->route, route);
   session->last_activity_ns = stamp_ns;
   session->epoch += 1;
-  barrier_.commit();
   return before;
 }
 
@@ -103,13 +94,12 @@ std::optional<std::uint64_t> SessionTable::route_of(std::uint64_t number) {
 std::optional<std::uint64_t> SessionTable::close(std::uint64_t number) {
   Place* const place = find(number);
   if (place == nullptr) return std::nullopt;
-  const CurrentArena current(arena_);
+  const FinalStep step(arena_);
   Session& session = *place->session;
   const std::uint64_t route = session.route;
   arena_.before_write(&session, sizeof session);
   while (!session.requests.empty()) drop_oldest(session);
   static_cast<void>(writable_sessions().erase(place->handle));
-  barrier_.commit();
   remove_place(place);
   return route;
 }
@@ -118,7 +108,7 @@ SessionTable::Admission SessionTable::admit(std::uint64_t number, std::uint64_t 
                                             std::int64_t stamp_ns) {
   Session* const session = session_of(number);
   if (session == nullptr) return {Verdict::no_session};
-  const CurrentArena current(arena_);
+  const FinalStep step(arena_);
   arena_.before_write(session, sizeof *session);
   session->last_activity_ns = stamp_ns;
   session->ack_below = std::max(session->ack_below, request - std::min<std::uint64_t>(ack_distance, request));
@@ -132,7 +122,6 @@ SessionTable::Admission SessionTable::admit(std::uint64_t number, std::uint64_t 
       admission.verdict = insert(*session, request) ? Verdict::fresh : Verdict::no_room;
     }
   }
-  barrier_.commit();
   return admission;
 }
 
@@ -173,31 +162,27 @@ bool SessionTable::insert(Session& session, std::uint64_t request) {
     if (requests.peek(at - 1).request < request) break;
     requests[at] = requests.peek(at - 1);
     requests[at - 1] = entry;
-    if (at % moves_per_commit == 0) barrier_.commit();
   }
   return true;
 }
 
-/// A step of its own: what many of them log together is not bounded. The session is announced before and after.
+/// The session was announced.
 void SessionTable::drop_oldest(Session& session) {
   const SessionRequest& oldest = session.requests.peek(0);
   arena_.free(oldest.payload, oldest.length);
   session.requests.pop_front();
-  barrier_.commit();
-  arena_.before_write(&session, sizeof session);
 }
 
 std::optional<SessionTable::Recipient> SessionTable::answer(std::uint64_t number, std::uint64_t request,
                                                             const Answer& answer) {
   Session* const session = session_of(number);
   if (session == nullptr) return std::nullopt;
-  const CurrentArena current(arena_);
+  const FinalStep step(arena_);
   const std::uint32_t index = lower_bound(session->requests, request);
   if (!holds(session->requests, index, request)) return std::nullopt;
   if (session->requests.peek(index).state != SessionRequest::State::running) return std::nullopt;
   SessionRequest& entry = session->requests[index];
   entry.state = keep(entry, answer) ? SessionRequest::State::answered : SessionRequest::State::lost;
-  barrier_.commit();
   return Recipient{session->route, entry.epoch == session->epoch ? entry.waiters : 0U};
 }
 

@@ -14,11 +14,11 @@
 /// expires anything by itself: sessions are opened and closed by records, in every shard alike.
 ///
 /// All of it lies in an arena of the shard's own, by the SDK's containers, so it is hashed, snapshotted and the same on
-/// every replica; each call leaves the barrier committed. The arena's capacity (genesis, shard_session_bytes) bounds
-/// it: answers may fill its first half, records of requests three quarters, and what is left suffices for max_sessions.
-/// An answer without room is remembered as given and not kept. Beside the arena there are only two indexes that can be
-/// made from it: sessions by number, and requests that wait. Called by the executor that owns the shard, between
-/// handlers.
+/// every replica; each call is a step of its own, never undone. The arena's capacity (genesis, shard_session_bytes)
+/// bounds it: answers may fill its first half, records of requests three quarters, and what is left suffices for
+/// max_sessions. An answer without room is remembered as given and not kept. Beside the arena there are only two
+/// indexes that can be made from it: sessions by number, and requests that wait. Called by the executor that owns the
+/// shard, between handlers.
 
 #include <cstddef>
 #include <cstdint>
@@ -81,11 +81,9 @@ class SessionTable {
  public:
   /// Memory that one session may take of the arena, beside its requests.
   static constexpr std::uint64_t bytes_per_session = 1024;
-  /// The least log that `barrier` must have.
-  static constexpr std::uint32_t min_log_bytes = 64U << 10U;
 
   /// `arena` is empty, or holds a table's image: then it goes on from that.
-  SessionTable(Arena& arena, WriteBarrier& barrier);
+  explicit SessionTable(Arena& arena);
   SessionTable(const SessionTable&) = delete;
   SessionTable& operator=(const SessionTable&) = delete;
 
@@ -173,7 +171,6 @@ class SessionTable {
   [[nodiscard]] std::size_t home_of(std::uint64_t number) const;
 
   Arena& arena_;
-  WriteBarrier& barrier_;
   std::vector<Place> places_;  // open addressing, a power of two
   std::vector<Waiting> waiting_;
   bool sorted_ = false;

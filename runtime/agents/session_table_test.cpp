@@ -31,8 +31,7 @@ std::string text_of(const SessionTable::Answer& answer) {
 
 /// A table with one session, number 5.
 struct One {
-  explicit One(std::uint64_t capacity_bytes = 1U << 20U)
-      : arena(capacity_bytes, SessionTable::min_log_bytes), table(arena.arena(), arena.barrier()) {
+  explicit One(std::uint64_t capacity_bytes = 1U << 20U) : arena(capacity_bytes), table(arena.arena()) {
     CHECK(table.open(5, 99, route_a, 10));
   }
   Verdict ask(std::uint64_t request, std::uint32_t ack_distance = 100) {
@@ -212,10 +211,10 @@ TEST_CASE("whatever is asked in whatever order, a table answers as its model, at
     constexpr std::uint64_t capacity_bytes = 4U << 20U;
     Model model;
     // Two tables go the same way; the second is made anew from its image now and then.
-    ArenaFixture first(capacity_bytes, SessionTable::min_log_bytes);
-    SessionTable table(first.arena(), first.barrier());
-    auto second = std::make_unique<ArenaFixture>(capacity_bytes, SessionTable::min_log_bytes);
-    auto twin = std::make_unique<SessionTable>(second->arena(), second->barrier());
+    ArenaFixture first(capacity_bytes);
+    SessionTable table(first.arena());
+    auto second = std::make_unique<ArenaFixture>(capacity_bytes);
+    auto twin = std::make_unique<SessionTable>(second->arena());
     std::uint64_t next_number = 1;
     for (int step = 0; step < 3000; ++step) {
       const std::uint64_t session = 1 + below(next_number);
@@ -249,8 +248,8 @@ TEST_CASE("whatever is asked in whatever order, a table answers as its model, at
           if (below(4) != 0) break;
           const std::vector<std::byte> image = second->copy_image();
           twin.reset();
-          second = std::make_unique<ArenaFixture>(image, capacity_bytes, SessionTable::min_log_bytes);
-          twin = std::make_unique<SessionTable>(second->arena(), second->barrier());
+          second = std::make_unique<ArenaFixture>(image, capacity_bytes);
+          twin = std::make_unique<SessionTable>(second->arena());
           break;
         }
         default: {

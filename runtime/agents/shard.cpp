@@ -38,7 +38,7 @@ Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier
   static_cast<void>(own_arena().allocate(sizeof(MailHeader)));
   barrier_.commit();
   static_cast<void>(or_stop(memory_->create_arena(genesis.shard_session_bytes)));
-  sessions_.emplace(memory_->arena(session_arena), barrier_);
+  sessions_.emplace(memory_->arena(session_arena));
 }
 
 Actor* Shard::find(const Address& address, std::uint64_t hash) const {
@@ -61,7 +61,7 @@ Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType
 
 Result<void> Shard::restore_own(std::uint32_t index, std::uint64_t image_bytes, const ShardMemory::Fill& fill) {
   if (auto replaced = memory_->replace_image(index, image_bytes, fill); !replaced) return replaced;
-  if (index == session_arena) sessions_.emplace(memory_->arena(session_arena), barrier_);
+  if (index == session_arena) sessions_.emplace(memory_->arena(session_arena));
   return {};
 }
 

@@ -145,39 +145,56 @@ void Arena::undo_growth(std::uint64_t high_water_bytes) {
   }
 }
 
+bool Arena::begin_step(void* address, std::size_t bytes) {
+  LOCKSTEP_ASSERT(barrier_->arena_ == nullptr, "a step began within another step");
+  const std::uint64_t offset = offset_of(address);
+  if (!barrier_->enter(*this) || !keep_units(offset, bytes)) return false;
+  barrier_->first_ = barrier_->last_;
+  mark(offset, bytes);
+  return true;
+}
+
 bool Arena::join() {
   return barrier_->arena_ == this || barrier_->enter(*this);
 }
 
+/// Most writes lie in one unit, and so in one page.
 void Arena::keep(std::uint64_t offset, std::size_t bytes) {
-  if (barrier_->arena_ != this || bytes > undo_limit_ - offset) return keep_rarely(offset, bytes);
+  if (barrier_->arena_ != this || bytes > undo_limit_ - offset || bytes - 1 > 15 - (offset & 15U))  // 0 wraps
+    return keep_rarely(offset, bytes);
+  const std::uint64_t unit = offset >> 4;
+  std::byte* const old = barrier_->append({static_cast<std::uint32_t>(unit), 1, 0, WriteBarrier::Kind::write, 0});
+  if (old == nullptr) barrier_->raise(TrapKind::write_budget);
+  std::byte* const image = base_ + (unit << 4);
+  std::memcpy(old, image, 16);
+  barrier_->remember(image, 16);
+  mark_page(offset / page_bytes);
+}
+
+/// The step's first write to this arena, one of several units, or one that is not all inside of what undo has to
+/// restore.
+void Arena::keep_rarely(std::uint64_t offset, std::size_t bytes) {
+  if (offset >= capacity_ || bytes == 0) return;
+  if (!join()) barrier_->raise(TrapKind::write_budget);
+  if (offset < undo_limit_) {
+    if (!keep_units(offset, std::min(bytes, undo_limit_ - offset))) barrier_->raise(TrapKind::write_budget);
+    if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
+  }
+  mark(offset, bytes);
+}
+
+/// Puts the old bytes of the range into the log, which this arena has joined. False when the budget does not suffice.
+bool Arena::keep_units(std::uint64_t offset, std::size_t bytes) {
   const std::uint64_t begin = offset >> 4;
   const std::uint64_t end = (offset + bytes + 15) >> 4;
   const auto payload = static_cast<std::uint32_t>(end - begin);
   std::byte* const old =
       barrier_->append({static_cast<std::uint32_t>(begin), payload, 0, WriteBarrier::Kind::write, 0});
-  if (old == nullptr) barrier_->raise(TrapKind::write_budget);
+  if (old == nullptr) return false;
   std::byte* const image = base_ + (begin << 4);
   copy_units(old, image, payload);
   barrier_->remember(image, std::size_t{payload} << 4);
-  if (((begin ^ (end - 1)) >> 8) == 0) {
-    mark_page(begin >> 8);
-  } else {
-    mark(offset, bytes);
-  }
-}
-
-/// The step's first write to this arena, or one that is not all inside of what undo has to restore.
-void Arena::keep_rarely(std::uint64_t offset, std::size_t bytes) {
-  if (offset >= capacity_ || bytes == 0) return;
-  if (!join()) barrier_->raise(TrapKind::write_budget);
-  if (offset < undo_limit_) {
-    const std::size_t old_bytes = std::min(bytes, undo_limit_ - offset);
-    keep(offset, old_bytes);
-    if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
-    if (old_bytes == bytes) return;
-  }
-  mark(offset, bytes);
+  return true;
 }
 
 }  // namespace lockstep

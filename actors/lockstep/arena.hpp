@@ -108,6 +108,10 @@ class Arena {
     if (!barrier_->keeps(address, bytes)) keep(offset, bytes);
   }
 
+  /// Begins a step of the barrier in this arena with what every handler may write, [address, address + bytes), which
+  /// was allocated before: before_write() of it, in one go. False when the budget does not suffice.
+  [[nodiscard]] bool begin_step(void* address, std::size_t bytes);
+
   /// The image's bytes up to its high-water mark: what is hashed, snapshotted and compared.
   [[nodiscard]] std::span<const std::byte> image() const { return {base_, header().high_water_bytes}; }
   [[nodiscard]] const ArenaHeader& header() const { return *reinterpret_cast<const ArenaHeader*>(base_); }
@@ -146,6 +150,7 @@ class Arena {
 
   void keep(std::uint64_t offset, std::size_t bytes);
   void keep_rarely(std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] bool keep_units(std::uint64_t offset, std::size_t bytes);
   [[nodiscard]] bool join();
   [[nodiscard]] bool is_final() const { return undo_limit_ == 0; }
   Link take_free_block(std::uint32_t size_class, std::uint32_t bytes);

@@ -68,7 +68,7 @@ TrapKind ActorHost::run(Shard& shard, const Delivery& delivery, std::uint64_t ha
     return trap;
   }
   barrier_.commit();
-  index_timers(*actor);
+  if (!stage_.timers().empty()) index_timers(*actor);
   return TrapKind::none;
 }
 
@@ -76,14 +76,17 @@ TrapKind ActorHost::call(Actor& actor, bool fresh, const Handler& handler, const
   const CurrentArena current(*actor.arena);
   TrapKind trap = TrapKind::none;
   try {
-    if (fresh) {
+    if (!fresh) {
+      if (!actor.arena->begin_step(actor.header, sizeof(ActorHeader) + actor.type->root_bytes))
+        throw TrapError{TrapKind::write_budget};
+    } else {
       const Link block =
           actor.arena->allocate(static_cast<std::uint32_t>(sizeof(ActorHeader)) + actor.type->root_bytes);
       actor.header = ::new (static_cast<void*>(actor.arena->at(block))) ActorHeader{.self = actor.address};
       actor.root = reinterpret_cast<std::byte*>(actor.header + 1);
+      actor.arena->before_write(actor.header, sizeof(ActorHeader) + actor.type->root_bytes);
+      actor.type->construct(actor.root);
     }
-    actor.arena->before_write(actor.header, sizeof(ActorHeader) + actor.type->root_bytes);
-    if (fresh) actor.type->construct(actor.root);
     actor.header->last_now_ns = std::max(actor.header->last_now_ns, delivery.stamp_ns);
     actor.header->invocations += 1;
     const Invocation invocation{.effect = header_of(delivery),

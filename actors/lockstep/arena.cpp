@@ -149,7 +149,7 @@ bool Arena::begin_step(void* address, std::size_t bytes) {
   LOCKSTEP_ASSERT(barrier_->arena_ == nullptr, "a step began within another step");
   const std::uint64_t offset = offset_of(address);
   if (!barrier_->enter(*this) || !keep_units(offset, bytes)) return false;
-  barrier_->first_ = barrier_->last_;
+  barrier_->first_ = {reinterpret_cast<std::uintptr_t>(address), bytes};
   mark(offset, bytes);
   return true;
 }

@@ -132,7 +132,7 @@ bool Executor::run_records() {
   while (const std::optional<RecordView> record = records_.next()) {
     switch (record->header->kind) {
       case RecordKind::message:
-        run_request(*record);
+        run_request(*record->header, record->payload);
         break;
       case RecordKind::session_open:
       case RecordKind::session_close:
@@ -150,8 +150,7 @@ bool Executor::run_records() {
   return true;
 }
 
-void Executor::run_request(const RecordView& record) {
-  const RecordHeader& header = *record.header;
+void Executor::run_request(const RecordHeader& header, std::span<const std::byte> payload) {
   const Address target{header.actor_type, 0, header.key};
   const Home home = home_of(target, options_.genesis.shards);
   if (!host_.owns(home.shard)) return;
@@ -163,7 +162,7 @@ void Executor::run_request(const RecordView& record) {
   }
   const Delivery delivery{.target = target,
                           .message_type = header.message_type,
-                          .payload = record.payload,
+                          .payload = payload,
                           .cause_seq = header.seq,
                           .stamp_ns = header.timestamp_ns,
                           .session = header.session,

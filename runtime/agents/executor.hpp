@@ -123,7 +123,7 @@ class Executor {
   void run_carried();
   void run_timers();
   [[nodiscard]] bool run_records();
-  void run_request(const RecordView& record);
+  void run_request(const RecordHeader& header, std::span<const std::byte> payload);
   [[nodiscard]] bool run_mail();
   [[nodiscard]] bool close_round();
   [[nodiscard]] bool meet();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How effects leave an executor: to perimeters, to other executors, to its own mailbox; and what comes in from others.
 #include <cstring>
+#include <new>
 
 #include "runtime/agents/executor.hpp"
 #include "runtime/agents/frames.hpp"
@@ -83,16 +84,17 @@ bool Executor::put_frame(const SessionDesk::Recipient& to, const EffectHeader& e
   const std::span<std::byte> room = ring.claim(sizeof(ReplyFrame) + effect.length);
   if (room.empty()) return false;
   const bool is_event = effect.kind == EffectKind::session;
-  const ReplyFrame frame{.route = to.route,
-                         .request = is_event ? effect.session : effect.request,
-                         .message_type = effect.message_type,
-                         .length = effect.length,
-                         .outcome = outcome_of(effect.kind),
-                         .answers = static_cast<std::uint16_t>(to.answers),
-                         .detail = effect.kind == EffectKind::trap ? static_cast<std::uint32_t>(effect.trap)
-                                                                   : std::uint32_t{effect.detail}};
-  std::memcpy(room.data(), &frame, sizeof frame);
-  std::memcpy(room.data() + sizeof frame, &effect + 1, effect.length);
+  // Made where it goes: to copy it right after it was written would wait for the writes.
+  ::new (static_cast<void*>(room.data()))
+      ReplyFrame{.route = to.route,
+                 .request = is_event ? effect.session : effect.request,
+                 .message_type = effect.message_type,
+                 .length = effect.length,
+                 .outcome = outcome_of(effect.kind),
+                 .answers = static_cast<std::uint16_t>(to.answers),
+                 .detail = effect.kind == EffectKind::trap ? static_cast<std::uint32_t>(effect.trap)
+                                                           : std::uint32_t{effect.detail}};
+  std::memcpy(room.data() + sizeof(ReplyFrame), &effect + 1, effect.length);
   return true;
 }
 

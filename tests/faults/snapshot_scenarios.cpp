@@ -156,7 +156,8 @@ Result<std::string> check_made(const Situation& at, MemoryDisk& left, std::uint6
   owed.acknowledged = whole ? owed.history.size() : 0;
   if (!whole) owed.history.clear(), owed.first_index = 1;
   auto verdict = check_restart(left, owed);
-  if (!verdict || !whole) return verdict;
+  if (!verdict) return verdict;
+  if (!whole) snapshot = 0;  // and none is left that does not belong to that
   const auto from = snapshot_to_start_from(left);
   if (!from) return std::unexpected(from.error());
   if (*from != snapshot) return broken(fmt::format("a start goes on from batch {} instead of {}", *from, snapshot));

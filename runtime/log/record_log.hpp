@@ -44,7 +44,7 @@ struct RecordLogOptions {
   /// What append() does when the ring is full: wait for the writer, or leave the record out and count it.
   enum class WhenFull : std::uint8_t { block, drop };
 
-  std::string path;             ///< made if missing; records go behind what the file holds
+  std::string path = {};        ///< made if missing; records go behind what the file holds
   std::uint32_t producers = 1;  ///< threads that append
   /// Of one producer, rounded up to a power of two. Room for the writer's longest stall: 50 ms of 1 M/s at 128 B each
   /// are 8 MiB. A record is at most half of it, less 8.

@@ -120,6 +120,7 @@ void add_replay(CLI::App& app, const Application& application, Action& action) {
         ->check(CLI::Range(1, 64));
     sub->add_option("--threads", *layout, "dedicated (one an executor) or one")
         ->check(CLI::IsMember({"dedicated", "one"}));
+    sub->add_option("--log", options->log_file, "append the lines that actors write with cx.log() to this file");
     sub->add_flag("--json", options->json, "one JSON object on stdout");
     if (mode == ReplayOptions::Mode::until)
       sub->add_option("SEQ", options->stop_before_seq, "stop before the batch that holds this sequence number")

@@ -46,6 +46,7 @@ struct ReplayOptions {
   std::uint32_t executors = 1;
   bool own_threads = true;
   std::uint64_t stop_before_seq = 0;
+  std::string log_file;  ///< for the lines of Context::log(); empty: they go nowhere
   bool json = false;
 };
 ExitCode replay_command(const Application& application, const ReplayOptions& options);

@@ -13,6 +13,7 @@
 #include "runtime/agents/checkpoint_agent.hpp"
 #include "runtime/history_run.hpp"
 #include "runtime/history_start.hpp"
+#include "runtime/log/actor_log.hpp"
 #include "runtime/recorded_roots.hpp"
 
 namespace lockstep {
@@ -67,6 +68,15 @@ std::string why_incomplete(const Recorded& live, const RecordedRoots& recorded, 
   return recorded.compared() == 0 ? "there is nothing recorded to compare with" : "";
 }
 
+/// Null when none is wanted.
+Result<std::unique_ptr<ActorLog>> open_actor_log(const ReplayOptions& options, Execution& execution) {
+  if (options.log_file.empty()) return nullptr;
+  auto opened = ActorLog::open(options.log_file, options.executors, RecordLogOptions::WhenFull::block);
+  if (!opened) return std::unexpected(opened.error());
+  for (std::uint32_t i = 0; i < options.executors; ++i) execution.log_to(i, &(*opened)->sink(i));
+  return opened;
+}
+
 Result<Replayed> replay(const Application& application, const ReplayOptions& options) {
   PosixDisk disk;
   auto start = find_history_start(disk, options.data, StartFrom::earliest);
@@ -98,9 +108,10 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
                        {.executors = options.executors,
                         .slabs = 16,
                         .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
-                        .observed = false,
                         .skips = std::move(*skips)});
   if (!execution) return std::unexpected(execution.error());
+  auto actor_log = open_actor_log(options, **execution);
+  if (!actor_log) return std::unexpected(actor_log.error());
   if (start->snapshot)
     if (auto equal = recorded.begin_at(checkpoint_of(start->snapshot->header())); !equal)
       return std::unexpected(equal.error());
@@ -115,6 +126,8 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   const std::int64_t started_ns = clock.steady_ns();
   auto run = run_history(*reader, **execution, clock, run_options);
   progress.finish();
+  if (*actor_log != nullptr)
+    if (auto closed = (*actor_log)->close(); !closed) return std::unexpected(closed.error());
   if (!run) return std::unexpected(run.error());
   Replayed replayed{.run = *run,
                     .from = start->position,

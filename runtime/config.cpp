@@ -142,6 +142,8 @@ const std::vector<Key>& vocabulary() {
       integer(
           "journal", "inflight", [](auto& c) -> auto& { return c.journal_inflight; }, 1, 64,
           "blocks being written at once"),
+      text("log", "actor_file", &NodeConfig::actor_log,
+           "file for the lines that actors write with cx.log(); empty: they go nowhere"),
       integer(
           "snapshots", "every_bytes", [](auto& c) -> auto& { return c.snapshot_every_bytes; }, 0, any,
           "of journal between two snapshots of the state; 0: only when asked"),

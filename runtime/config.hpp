@@ -53,6 +53,8 @@ struct NodeConfig {
   std::uint64_t segment_bytes = 64 << 20;
   std::uint32_t journal_inflight = 8;  ///< blocks in flight
 
+  std::string actor_log;  ///< file for the lines of Context::log(); empty: they go nowhere
+
   std::uint64_t snapshot_every_bytes = 1 << 30;  ///< of journal between two snapshots; 0: only when asked
   std::uint32_t snapshots_kept = 2;
   std::uint64_t snapshot_quota_bytes = 64 << 20;   ///< for pages that change while one is taken

@@ -47,7 +47,6 @@ Execution::Execution(const Application& application, const Genesis& genesis, con
     }
     parts.board = &board_;
     parts.due = &due_[i];
-    parts.observed = options.observed;
     parts.skips = options.skips;
     parts.breadcrumb = options.breadcrumbs != nullptr ? options.breadcrumbs + i : nullptr;
     if (options.sweep.quota_bytes != 0) {

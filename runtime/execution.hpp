@@ -34,7 +34,6 @@ class Execution {
     std::uint32_t perimeters = 0;  ///< 0: no replies, no queries
     std::uint32_t slabs = 16;      ///< a power of two
     std::uint32_t max_batch_bytes = 1U << 20;
-    bool observed = true;                   ///< whether Context::log prints
     std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending (journal/skips.hpp)
     Breadcrumb* breadcrumbs = nullptr;      ///< one an executor
     /// How an executor gives snapshots away; without a quota none can be taken.
@@ -71,6 +70,10 @@ class Execution {
   [[nodiscard]] std::uint32_t owner(const Address& actor) const {
     return executor_of(home_of(actor, genesis_.shards).shard, options_.executors);
   }
+
+  /// Where Context::log() of an executor's actors goes from here on; null, as at first: nowhere. Only while no executor
+  /// works.
+  void log_to(std::uint32_t executor, LogSink* sink) { executors_[executor]->log_to(sink); }
 
   /// Throws away the replies that wait for `perimeter`: of a history that is run again nobody waits for them.
   void discard_replies(std::uint32_t perimeter);

@@ -58,8 +58,7 @@ Replayed replay(std::uint64_t seed, std::size_t batches) {
   }
   auto reader = JournalReader::open(disk, directory);
   REQUIRE(reader);
-  Execution execution(workload(), workload_genesis(),
-                      {.executors = 2, .slabs = 4, .max_batch_bytes = 64U << 10U, .observed = false});
+  Execution execution(workload(), workload_genesis(), {.executors = 2, .slabs = 4, .max_batch_bytes = 64U << 10U});
   ManualClock clock(0);
   reset_heap_peak();
   const std::uint64_t before = heap_count().live_bytes;
@@ -85,7 +84,7 @@ class Uneven {
   Uneven(std::uint32_t executors, std::uint64_t seed)
       : random_(seed),
         execution_(workload(), workload_genesis(),
-                   {.executors = executors, .slabs = slabs, .max_batch_bytes = 64U << 10U, .observed = false}) {}
+                   {.executors = executors, .slabs = slabs, .max_batch_bytes = 64U << 10U}) {}
 
   /// Feeds a batch when its slab is free, and has whoever has passed a batch find nothing in its slab any more.
   void run(MemoryHistory& history) {

@@ -252,6 +252,7 @@ Result<void> Node::stop() {
   parts_->wait_until_drained(deadline_ns);
   for (auto& runner : parts_->runners) runner->request_stop();
   for (auto& runner : parts_->runners) runner->join();
+  if (parts_->actor_log != nullptr) (void)parts_->actor_log->close();  // it has reported its own error
   if (parts_->failed()) return std::unexpected(parts_->journal->failure());
   if (parts_->close_error) return std::unexpected(*parts_->close_error);
   return parts_->close_hash_log();

@@ -61,6 +61,16 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   if (halted_before) return {};
   breadcrumbs->forget();
   make_snapshots(start->position.index);
+  return open_actor_log();
+}
+
+/// For what is executed from here on: lines of the history that was just run again were written when it was new.
+Result<void> Node::Parts::open_actor_log() {
+  if (config.actor_log.empty()) return {};
+  auto opened = ActorLog::open(config.actor_log, layout.executors, RecordLogOptions::WhenFull::drop);
+  if (!opened) return std::unexpected(opened.error());
+  actor_log = std::move(*opened);
+  for (std::uint32_t i = 0; i < layout.executors; ++i) execution->log_to(i, &actor_log->sink(i));
   return {};
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/history_run.hpp"
 #include "runtime/history_start.hpp"
 #include "runtime/io/reactor.hpp"
+#include "runtime/log/actor_log.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/node.hpp"
 #include "runtime/runner.hpp"
@@ -54,6 +55,7 @@ struct Node::Parts {
   HardState identity;
   Genesis genesis;
   HistoryRun history;
+  std::unique_ptr<ActorLog> actor_log;  // null: cx.log() goes nowhere
   std::unique_ptr<Execution> execution;
   std::unique_ptr<Sequencer> sequencer;
   std::unique_ptr<JournalAgent> journal;  // null in a halted node
@@ -77,6 +79,7 @@ struct Node::Parts {
   Result<Recovered> recover_journal();
   Result<void> run_journal(const HistoryPosition& end);
   Result<HistoryRun> run_from(const HistoryStart& start, std::uint64_t last_seq);
+  Result<void> open_actor_log();
   void make_snapshots(std::uint64_t newest_index);
   Result<Execution::Options> execution_options(const HistoryPosition& end);
   Result<void> open_journal(Recovered&& recovered);
@@ -94,6 +97,7 @@ struct Node::Parts {
   [[nodiscard]] std::vector<Sample> samples() const;
   [[nodiscard]] std::string status() const;
   void add_snapshot_samples(std::vector<Sample>& all) const;
+  void add_actor_log_samples(std::vector<Sample>& all) const;
   [[nodiscard]] std::string snapshot_page(bool ask) const;
 };
 

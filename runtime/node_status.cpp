@@ -46,6 +46,7 @@ std::vector<Sample> Node::Parts::samples() const {
                  journal != nullptr && journal->lacks_space() ? 1.0 : 0.0,
                  {}});
   add_snapshot_samples(all);
+  add_actor_log_samples(all);
   for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
     double sum = 0;
     for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
@@ -73,6 +74,21 @@ void Node::Parts::add_snapshot_samples(std::vector<Sample>& all) const {
   add(gauge, "lockstep_snapshot_batch", "Batch of the newest snapshot.", value(metrics.last_index));
   add(gauge, "lockstep_snapshot_duration_seconds", "From the wish to the newest snapshot until it was durable.",
       value(metrics.last_duration_ns) / 1e9);
+}
+
+void Node::Parts::add_actor_log_samples(std::vector<Sample>& all) const {
+  if (actor_log == nullptr) return;
+  const RecordLogCounters counters = actor_log->counters();
+  using enum Sample::Kind;
+  const auto add = [&](Sample::Kind kind, const char* name, const char* help, std::uint64_t value) {
+    all.push_back({kind, name, help, static_cast<double>(value), {}});
+  };
+  add(counter, "lockstep_actor_log_lines_total", "Lines that actors logged.", counters.appended_records);
+  add(counter, "lockstep_actor_log_dropped_total", "Lines left out because the log's ring was full.",
+      counters.dropped_records);
+  add(counter, "lockstep_actor_log_written_bytes_total", "Of lines, in the file.", counters.written_bytes);
+  add(gauge, "lockstep_actor_log_failed", "1: its disk failed; the log has ended, the node goes on.",
+      actor_log->failed() ? 1 : 0);
 }
 
 std::string Node::Parts::snapshot_page(bool ask) const {

@@ -36,7 +36,6 @@ class Bench {
                    {.executors = layout.executors,
                     .slabs = 8,
                     .max_batch_bytes = 64U << 10U,
-                    .observed = false,
                     .sweep = {.quota_bytes = layout.quota_bytes,
                               .ring_bytes = 512U << 10U,
                               .pages_per_turn = layout.pages_per_turn},

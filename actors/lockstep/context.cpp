@@ -9,8 +9,4 @@ TimerId Context::set_timer(std::int64_t deadline_ns, std::uint32_t message_type,
   return id;
 }
 
-void Context::write_log(const std::string& text) const {
-  log_line(LogLevel::info, invocation_.actor_name, fmt::format("{} seq {}: {}", header_.self.key, seq(), text));
-}
-
 }  // namespace lockstep

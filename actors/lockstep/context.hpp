@@ -16,10 +16,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/log.hpp"
 #include "lockstep/actor_header.hpp"
 #include "lockstep/address.hpp"
 #include "lockstep/effects.hpp"
+#include "lockstep/log_sink.hpp"
 #include "lockstep/receives.hpp"
 #include "lockstep/timers.hpp"
 
@@ -36,7 +36,7 @@ struct Invocation {
   std::uint64_t cluster_seed = 0;           ///< keys random()
   std::span<const std::uint32_t> may_send;  ///< message ids of the actor type's Sends
   const char* actor_name = "";
-  bool observed = true;  ///< whether log() prints: not when history is run again
+  LogSink* log = nullptr;  ///< where log() goes; null: nowhere
 };
 
 namespace detail {
@@ -123,11 +123,16 @@ class Context {
   /// Whether there was such a timer of this actor.
   bool cancel(TimerId id) { return ActorTimers(arena_, header_).cancel(id); }
 
-  /// A line on the node's log, with the actor's name, key and seq. It observes: silent when history is run again, and
-  /// no part of it. For rare events; it costs a system call.
+  /// A line in the file that the node's `[log] actor_file` or a replay's --log names, with seq and actor in front; else
+  /// nothing is even formatted. It observes, and is no part of history: when the disk is slow lines are left out, when
+  /// history is run again at a start there are none, and a handler that traps leaves its lines behind, with one more
+  /// that says so. At most max_log_line_bytes, the rest is cut. `args` are evaluated in any case.
   template <class... Args>
   void log(fmt::format_string<Args...> format, Args&&... args) const {
-    if (invocation_.observed) write_log(fmt::format(format, std::forward<Args>(args)...));
+    if (invocation_.log == nullptr) return;
+    LogLine line(seq(), invocation_.actor_name, header_.self.key);
+    line.add(format, std::forward<Args>(args)...);
+    invocation_.log->write(line.text());
   }
 
  private:
@@ -144,7 +149,6 @@ class Context {
     return Time(Duration(delay.count() > room_ns ? INT64_MAX : now_ns + delay.count()));
   }
   TimerId set_timer(std::int64_t deadline_ns, std::uint32_t message_type, std::span<const std::byte> payload);
-  void write_log(const std::string& text) const;
 
   const Invocation& invocation_;
   Arena& arena_;

@@ -5,6 +5,7 @@
 /// the history, so every kind below depends on logical counters only, never on what the host has left.
 
 #include <cstdint>
+#include <string_view>
 
 namespace lockstep {
 
@@ -21,6 +22,35 @@ enum class TrapKind : std::uint16_t {
   no_actor = 9,          ///< a query to an actor that does not exist; never in the history
   skipped = 10,          ///< an operator had the message passed over
 };
+
+/// What became of the handler, for people.
+[[nodiscard]] constexpr std::string_view trap_text(TrapKind kind) {
+  switch (kind) {
+    case TrapKind::none:
+      return "no trap";
+    case TrapKind::exception:
+      return "it threw an exception";
+    case TrapKind::arena_exhausted:
+      return "its arena is exhausted";
+    case TrapKind::too_many_effects:
+      return "it made too many effects";
+    case TrapKind::effect_bytes:
+      return "its effects are too large";
+    case TrapKind::shard_budget:
+      return "its shard's effects of this batch are used up";
+    case TrapKind::write_budget:
+      return "it overwrote more than can be kept for undo";
+    case TrapKind::no_handler:
+      return "no actor handles the message";
+    case TrapKind::undeclared_send:
+      return "it sent a message that its Sends does not list";
+    case TrapKind::no_actor:
+      return "there is no such actor";
+    case TrapKind::skipped:
+      return "an operator had the message passed over";
+  }
+  return "an unknown trap";
+}
 
 /// What the SDK throws to trap; a handler may not catch it and go on (the executor sees that it was raised).
 struct TrapError {

@@ -28,7 +28,7 @@ class InProcess {
       : accounts_(accounts),
         genesis_(genesis_of(checkpoint_interval)),
         execution_(bank_application(), genesis_,
-                   {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = 256U << 10, .observed = false}),
+                   {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = 256U << 10}),
         sequencer_(execution_.pool(), {}, {.seal_depth = 1, .schema_id = bank_application().schema_id()}),
         builder_(4096) {
     sequencer_.add_due(execution_.due(0));

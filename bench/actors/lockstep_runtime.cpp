@@ -59,11 +59,7 @@ class LockstepRuntime final : public ActorRuntime {
       : answers_(answers),
         shape_(shape),
         execution_(tellers(), genesis_of_tellers(),
-                   {.executors = shape.executors,
-                    .perimeters = 1,
-                    .slabs = 16,
-                    .max_batch_bytes = 256U << 10,
-                    .observed = false}),
+                   {.executors = shape.executors, .perimeters = 1, .slabs = 16, .max_batch_bytes = 256U << 10}),
         sequencer_(execution_.pool(), {}, {.seal_depth = 1, .schema_id = tellers().schema_id()}),
         builder_(4096),
         now_{clock_.real_ns(), clock_.steady_ns()} {

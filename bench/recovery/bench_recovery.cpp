@@ -65,9 +65,8 @@ struct Batches {
 double execute(const std::string& directory, const Batches& batches) {
   PosixDisk disk;
   auto start = need(find_history_start(disk, directory, StartFrom::newest_snapshot));
-  auto execution =
-      need(start.execution(LedgerNode::application(), LedgerNode::genesis(),
-                           {.executors = 1, .slabs = 16, .max_batch_bytes = 256U << 10, .observed = false}));
+  auto execution = need(start.execution(LedgerNode::application(), LedgerNode::genesis(),
+                                        {.executors = 1, .slabs = 16, .max_batch_bytes = 256U << 10}));
   SystemClock clock;
   Runner runner({.name = "executor", .spin_ns = 20'000}, clock, nullptr, {&execution->agent(0)});
   runner.start();

@@ -125,7 +125,7 @@ void measure_snapshots(double seconds, Table& figures) {
     PosixDisk disk;
     const double before_s = now_s();
     auto start = need(find_history_start(disk, directory.path(), StartFrom::newest_snapshot));
-    const auto execution = need(start.execution(LedgerNode::application(), LedgerNode::genesis(), {.observed = false}));
+    const auto execution = need(start.execution(LedgerNode::application(), LedgerNode::genesis(), {}));
     rows[1].values.push_back(static_cast<double>(written.bytes) / mib / (now_s() - before_s));
   } while (now_s() - started_s < seconds);
   Table table({"256 MiB of state (MiB/s)", "median", "best", "n"});

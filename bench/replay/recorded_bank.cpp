@@ -76,9 +76,8 @@ class Recorder {
       : recovered_(need(recover(disk_, {.directory = directory}))),
         log_(need(HashLog::open(disk_, directory, recovered_.hard_state.value().cluster_id, 0, 0))),
         writer_(need(JournalWriter::open(disk_, std::move(recovered_), {}, bank_application().schema()))),
-        execution_(
-            bank_application(), genesis_of_bank(),
-            {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = max_batch_bytes, .observed = false}),
+        execution_(bank_application(), genesis_of_bank(),
+                   {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = max_batch_bytes}),
         sequencer_(execution_.pool(), {}, {.schema_id = bank_application().schema_id()}),
         journal_(*writer_, execution_.pool(), Durability::write),
         checkpoints_(execution_.board(), log_),
@@ -162,7 +161,7 @@ double replay_bank(const std::string& directory, std::uint32_t executors, const 
   const std::int64_t started_ns = clock.steady_ns();
   JournalReader reader = need(JournalReader::open(disk, directory));
   Execution execution(bank_application(), genesis_of_bank(),
-                      {.executors = std::max(executors, 1U), .max_batch_bytes = max_batch_bytes, .observed = false});
+                      {.executors = std::max(executors, 1U), .max_batch_bytes = max_batch_bytes});
   HistoryRunOptions options;
   options.own_threads = executors != 0;
   options.on_checkpoint = [&](const Checkpoint& checkpoint) { return recorded.compare(checkpoint); };

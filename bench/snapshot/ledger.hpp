@@ -55,7 +55,6 @@ class LedgerNode {
                     .perimeters = 1,
                     .slabs = 64,
                     .max_batch_bytes = 256U << 10,
-                    .observed = false,
                     .sweep = {.quota_bytes = 512U << 20U}}),
         sequencer_(execution_.pool(), {},
                    {.seal_depth = 1,

@@ -21,10 +21,9 @@ EffectLimits limits_of(const Genesis& genesis) {
 }  // namespace
 
 ActorHost::ActorHost(const Application& application, const Genesis& genesis, std::uint32_t index,
-                     std::uint32_t executors, bool observed)
+                     std::uint32_t executors)
     : application_(application),
       genesis_(genesis),
-      observed_(observed),
       log_(genesis.handler_write_bytes),
       barrier_(log_),
       stage_(limits_of(genesis)),
@@ -65,11 +64,19 @@ TrapKind ActorHost::run(Shard& shard, const Delivery& delivery, std::uint64_t ha
   if (trap != TrapKind::none) {
     barrier_.undo();
     if (fresh) shard.undo_create(hash);
+    if (log_sink_ != nullptr) log_undone(delivery, trap);
     return trap;
   }
   barrier_.commit();
   if (!stage_.timers().empty()) index_timers(*actor);
   return TrapKind::none;
+}
+
+/// The handler's own lines stand before this one.
+void ActorHost::log_undone(const Delivery& delivery, TrapKind trap) {
+  LogLine line(delivery.cause_seq, application_.actor(delivery.target.type)->name, delivery.target.key);
+  line.add("-- undone: {}", trap_text(trap));
+  log_sink_->write(line.text());
 }
 
 TrapKind ActorHost::call(Actor& actor, bool fresh, const Handler& handler, const Delivery& delivery) {
@@ -94,7 +101,7 @@ TrapKind ActorHost::call(Actor& actor, bool fresh, const Handler& handler, const
                                 .cluster_seed = genesis_.cluster_seed,
                                 .may_send = actor.type->sends,
                                 .actor_name = actor.type->name,
-                                .observed = observed_};
+                                .log = log_sink_};
     Context cx(invocation, *actor.arena, *actor.header, stage_);
     if (fresh && actor.type->start != nullptr) actor.type->start(actor.root, cx);
     handler.handle(actor.root, delivery.payload.data(), cx);

@@ -18,6 +18,7 @@
 
 #include "lockstep/application.hpp"
 #include "lockstep/effects.hpp"
+#include "lockstep/log_sink.hpp"
 #include "lockstep/write_barrier.hpp"
 #include "runtime/agents/genesis.hpp"
 #include "runtime/agents/shard.hpp"
@@ -41,8 +42,7 @@ struct Delivery {
 class ActorHost {
  public:
   /// Hosts the shards s for which executor_of(s, executors) == index. `application` must outlive it.
-  ActorHost(const Application& application, const Genesis& genesis, std::uint32_t index, std::uint32_t executors,
-            bool observed);
+  ActorHost(const Application& application, const Genesis& genesis, std::uint32_t index, std::uint32_t executors);
 
   /// Runs the handler that `delivery` asks for, in batch `batch`. Returns its effects in the order it made them,
   /// hashed; or one trap. Valid until the next call. `home` is that of delivery.target.
@@ -71,6 +71,9 @@ class ActorHost {
   /// Tells `observer` of each page before it changes, from here on; null: nobody.
   void observe(PageObserver* observer) { barrier_.set_observer(observer); }
 
+  /// Where Context::log() goes from here on; null: nowhere.
+  void log_to(LogSink* sink) { log_sink_ = sink; }
+
   /// Of a new host: takes an arena of a snapshot over, `key` being the actor's, or which of shard `number`'s own arenas
   /// it is when `actor_type` is 0. In the order in which the snapshot has them. After an Error the host is of no use.
   [[nodiscard]] Result<void> restore_arena(std::uint32_t number, std::uint32_t actor_type, std::uint64_t key,
@@ -86,6 +89,7 @@ class ActorHost {
  private:
   [[nodiscard]] TrapKind run(Shard& shard, const Delivery& delivery, std::uint64_t hash, const Handler& handler);
   [[nodiscard]] TrapKind call(Actor& actor, bool fresh, const Handler& handler, const Delivery& delivery);
+  void log_undone(const Delivery& delivery, TrapKind trap);
   [[nodiscard]] EffectHeader header_of(const Delivery& delivery) const;
   void index_timers(const Actor& actor);
   [[nodiscard]] bool has_timer(const TimerIndex::Entry& entry);
@@ -93,7 +97,7 @@ class ActorHost {
 
   const Application& application_;
   Genesis genesis_;
-  bool observed_;
+  LogSink* log_sink_ = nullptr;
   std::vector<std::byte> log_;
   WriteBarrier barrier_;
   EffectStage stage_;

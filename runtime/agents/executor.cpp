@@ -19,7 +19,7 @@ const Frame& frame_at(std::span<const std::byte> bytes) {
 
 Executor::Executor(const Options& options)
     : options_(options),
-      host_(*options.application, options.genesis, options.index, options.executors, options.observed),
+      host_(*options.application, options.genesis, options.index, options.executors),
       desk_(host_, options.genesis),
       meets_(options.executors > 1 && options.application->has_sends()) {
   const std::size_t longest = effect_bytes(options.genesis.message_bytes);

@@ -54,7 +54,6 @@ class Executor {
     ShardSweep* sweep = nullptr;            ///< gives snapshots away
     Breadcrumb* breadcrumb = nullptr;       ///< the seq in execution is left here
     std::vector<std::uint64_t> skips = {};  ///< seqs to pass over, ascending
-    bool observed = true;                   ///< whether Context::log prints: not when history is run again
   };
 
   explicit Executor(const Options& options);
@@ -72,6 +71,9 @@ class Executor {
   }
   void restore_effects(std::uint32_t number, const Digest& effects) { host_.shard(number).effects = effects; }
   void resume(const HistoryPosition& position);
+
+  /// Where Context::log() goes from the next batch on; null, as at first: nowhere. Between batches.
+  void log_to(LogSink* sink) { host_.log_to(sink); }
 
   /// Answers queries that have come, between batches; returns how many. Does nothing while a batch is under way.
   int answer_queries();

@@ -26,6 +26,7 @@ struct Busy {
 
   void on(const Deposit& m, Context& cx) {
     total += m.amount();
+    cx.log("account {} has {}", m.account(), total);
     cx.reply<Balance>(m.account(), total);
     if (m.account() % 4 == 0) cx.send<Pass>(ref<Busy>(m.account() / 4), 0U, m.account(), 0U);
     if (m.account() % 64 == 1) {
@@ -36,6 +37,11 @@ struct Busy {
   }
   void on(const Pass& m, Context& cx) { cx.reply<Done>(m.hops(), m.a(), m.b()); }
   void on(const Alarm&, Context&) {}
+};
+
+struct LineCounter final : LogSink {
+  void write(std::string_view) override { ++count; }
+  std::uint64_t count = 0;
 };
 
 TEST_CASE("an executor allocates nothing while it runs a million messages") {
@@ -56,6 +62,8 @@ TEST_CASE("an executor allocates nothing while it runs a million messages") {
   ByteRing replies(1U << 20U);
   CheckpointBoard board(genesis.shards, 1, genesis_digest(genesis));
   Executor executor({.application = &application<Busy>(), .genesis = genesis, .replies = {&replies}, .board = &board});
+  LineCounter lines;
+  executor.log_to(&lines);
   std::uint64_t while_running = 0;
   const auto run = [&](std::size_t i) {
     bool done = false;
@@ -75,6 +83,7 @@ TEST_CASE("an executor allocates nothing while it runs a million messages") {
   }
   CHECK(while_running == 0);
   CHECK(executor.traps() > 0);
+  CHECK(lines.count > messages / 2);
 }
 
 TEST_CASE("an executor allocates nothing while it admits, answers and forgets requests of sessions") {

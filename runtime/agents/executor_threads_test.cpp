@@ -36,8 +36,7 @@ struct Node {
                                                                    .executors = executors,
                                                                    .mail = &mail,
                                                                    .replies = {replies.back().get()},
-                                                                   .board = &board,
-                                                                   .observed = false}));
+                                                                   .board = &board}));
     }
   }
 

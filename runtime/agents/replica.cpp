@@ -22,11 +22,11 @@ Replica::Replica(const Application& application, const Genesis& genesis, const O
                                .executors = options.executors,
                                .mail = mail_ ? &*mail_ : nullptr,
                                .board = &board_,
-                               .due = &due_[index],
-                               .observed = options.observed};
+                               .due = &due_[index]};
     if (options.replies != nullptr) executor.replies.push_back(options.replies);
     if (options.queries != nullptr) executor.queries.push_back(options.queries);
     executors_.push_back(std::make_unique<Executor>(executor));
+    executors_.back()->log_to(options.log);
   }
 }
 

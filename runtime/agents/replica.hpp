@@ -27,7 +27,7 @@ class Replica {
     std::size_t mail_ring_bytes = 0;  ///< 0: four times the longest message
     ByteRing* replies = nullptr;      ///< ReplyFrames; null: dropped
     ByteRing* queries = nullptr;      ///< QueryFrames; one executor only
-    bool observed = false;            ///< whether Context::log prints
+    LogSink* log = nullptr;           ///< where Context::log goes; null: nowhere
   };
 
   Replica(const Application& application, const Genesis& genesis, const Options& options);

@@ -33,6 +33,10 @@ std::int64_t ns_of(Time time) {
   return time.time_since_epoch().count();
 }
 
+struct LinesToStderr final : LogSink {
+  void write(std::string_view line) override { std::fwrite(line.data(), 1, line.size(), stderr); }
+};
+
 /// A frame that came back, in memory of its own.
 struct Received {
   explicit Received(std::span<const std::byte> bytes) : words(new std::uint64_t[bytes.size() / 8 + 1]) {
@@ -100,7 +104,7 @@ struct TestKitCore::Core {
         replies(ring_bytes),
         queries(ring_bytes),
         history(genesis_of(app, options), app.schema_id(), ns_of(options.start)),
-        live(app, history.genesis(), {.replies = &replies, .queries = &queries, .observed = true}) {
+        live(app, history.genesis(), {.replies = &replies, .queries = &queries, .log = &log}) {
     run(history.batch(0));
   }
 
@@ -146,6 +150,7 @@ struct TestKitCore::Core {
   }
 
   const Application& application;
+  LinesToStderr log;
   ManualClock clock;
   ByteRing replies;
   ByteRing queries;

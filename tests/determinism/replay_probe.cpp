@@ -30,7 +30,7 @@ Result<HistoryRun> replay(const char* directory, std::uint32_t executors, bool o
                 "this compiler lays the actors out otherwise than the one that wrote the journal");
   auto reader = JournalReader::open(disk, directory);
   if (!reader) return std::unexpected(reader.error());
-  Execution execution(actors, **genesis, {.executors = executors, .max_batch_bytes = 1U << 20, .observed = false});
+  Execution execution(actors, **genesis, {.executors = executors, .max_batch_bytes = 1U << 20});
   SystemClock clock;
   HistoryRunOptions options;
   options.own_threads = own_threads;

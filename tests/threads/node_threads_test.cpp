@@ -139,7 +139,7 @@ Result<HistoryRun> replay(const std::string& data, std::uint32_t executors, bool
   RecordedRoots recorded(std::move(*content));
   auto reader = JournalReader::open(disk, data);
   if (!reader) return std::unexpected(reader.error());
-  Execution execution(bank_and_store(), genesis->value(), {.executors = executors, .observed = false});
+  Execution execution(bank_and_store(), genesis->value(), {.executors = executors});
   HistoryRunOptions options;
   options.own_threads = own_threads;
   options.on_checkpoint = [&](const Checkpoint& checkpoint) { return recorded.compare(checkpoint); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An actor that adds up, and on two values kills its process: by a signal, or by never coming back. What it does
-/// depends on its message alone, so it does it again at every restart.
+/// An actor that adds up and logs what it adds, and on two values kills its process: by a signal, or by never coming
+/// back; on another it throws. What it does depends on its message alone, so it does it again at every restart.
 
 #include <fmt/format.h>
 #include <lockstep/actor.hpp>
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <stdexcept>
 #include <string_view>
 
 #include "poison_bfbs_generated.h"
@@ -18,6 +19,7 @@
 
 namespace poison {
 
+constexpr std::int64_t trap_value = 665;
 constexpr std::int64_t crash_value = 666;
 constexpr std::int64_t endless_value = 667;
 
@@ -29,6 +31,8 @@ struct Adder {
   std::int64_t sum = 0;
 
   void on(const Add& message, lockstep::Context& cx) {
+    cx.log("adds {} to {}", message.value(), sum);
+    if (message.value() == trap_value) throw std::invalid_argument("not that one");
     if (message.value() == crash_value) std::raise(SIGSEGV);
     for (std::atomic<bool> again{true}; message.value() == endless_value && again.load();) {
     }

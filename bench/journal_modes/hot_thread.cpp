@@ -32,7 +32,7 @@ void check_file(const std::string& path, std::span<const ExecutionReport> report
       give_up(fmt::format("{} does not hold whole reports", path));
     bytes += static_cast<std::size_t>(got);
     for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof(ExecutionReport); ++i, ++next) {
-      for (; !left_out.empty() && next < reports.size() && reports[next].number == left_out.front(); ++next)
+      for (; !left_out.empty() && next < reports.size() && reports[next].number() == left_out.front(); ++next)
         left_out = left_out.subspan(1);
       if (next >= reports.size() || std::memcmp(&found[i], &reports[next], sizeof(ExecutionReport)) != 0)
         give_up(fmt::format("{}: report {} is not as it was appended", path, next + 1));
@@ -75,7 +75,7 @@ HotRun run_record_log(const Load& load, const std::string& directory, RecordLogO
   const std::int64_t began_ns = SystemClock{}.steady_ns();
   append_all(load, run.append_ns, [&](const ExecutionReport& report) {
     if (producer.append(std::as_bytes(std::span(&report, 1))) != RecordLog::Append::taken)
-      left_out[dropped++] = report.number;
+      left_out[dropped++] = report.number();
   });
   if (const auto flushed = log.flush(); !flushed) give_up(flushed.error().message);
   run.drained_ms = ms_since(began_ns);

@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "base/histogram.hpp"
-#include "bench/journal_modes/execution_reports.hpp"
 #include "bench/support/tsc.hpp"
+#include "execution_report.hpp"
 #include "runtime/log/record_log.hpp"
 
 namespace lockstep::bench {
+
+/// The matching engine's: 128 bytes.
+using matching::ExecutionReport;
 
 /// One run of one way to log.
 struct HotRun {

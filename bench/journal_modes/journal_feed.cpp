@@ -92,8 +92,8 @@ RecordHeader header_of(const ExecutionReport& report) {
   header.length = sizeof report;
   header.actor_type = 1;
   header.message_type = 1;
-  header.key = report.account;
-  header.request = report.number;
+  header.key = report.account();
+  header.request = report.number();
   header.check = record_check(header, std::as_bytes(std::span(&report, 1)));
   return header;
 }
@@ -134,11 +134,11 @@ HotRun run_journal(const Load& load, const std::string& root) {
       run.longest_stall_ns = std::max(run.longest_stall_ns, static_cast<std::uint64_t>(clock.steady_ns() - stalled_ns));
     }
     std::memcpy(room, &report, sizeof report);
-    sequencer.commit(header, report.time_ns);
-    sequencer.do_work({report.time_ns, 0});
+    sequencer.commit(header, report.time_ns());
+    sequencer.do_work({report.time_ns(), 0});
   });
   for (; sequencer.has_open_records(); std::this_thread::sleep_for(stalled_nap))
-    sequencer.do_work({load.reports.back().time_ns, 0});
+    sequencer.do_work({load.reports.back().time_ns(), 0});
   journal.finish();
   run.drained_ms = static_cast<double>(clock.steady_ns() - began_ns) / 1e6;
   journal.stop();

@@ -197,7 +197,7 @@ TEST_CASE("a lazy side publishes by itself at its limit and at the full or empty
 
 TEST_CASE("a million items cross between two threads in order") {
   constexpr std::uint64_t count = 1'000'000;
-  Ring ring(256);
+  Ring ring(8192);  // few hand-overs, each of which may wait for a time slice
   std::thread producer([&ring] { produce_all(ring, count); });
   std::uint64_t expected = 0;
   bool right = true;
@@ -216,7 +216,7 @@ TEST_CASE("eight producers with a ring each are all heard in their own order") {
   std::array<std::unique_ptr<Ring>, 8> rings;
   std::vector<std::thread> producers;
   for (auto& ring : rings) {
-    ring = std::make_unique<Ring>(64);
+    ring = std::make_unique<Ring>(4096);
     producers.emplace_back([&ring] { produce_all(*ring, count); });
   }
   std::array<std::uint64_t, 8> expected{};

@@ -88,7 +88,8 @@ std::optional<std::uint64_t> number_in_environment(const char* name) {
 }
 
 void run_seed(std::uint64_t seed) {
-  INFO("repeat with: LOCKSTEP_SEED=", seed, " ", program_invocation_name, " -tc='*has every acknowledged write'");
+  INFO("repeat with: LOCKSTEP_SEED=", seed, " ", std::string(program_invocation_name),
+       " -tc='*has every acknowledged write'");
   ManualClock clock(1'700'000'000'000'000'000);
   Outcome outcome = write_until_power_cut(seed, MemoryDisk(seed), clock, 0);
   outcome = write_until_power_cut(seed + 1000, std::move(outcome.disk), clock, outcome.acknowledged);

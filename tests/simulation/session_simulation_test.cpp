@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <string>
 
 #include "bank.hpp"
 #include "tests/simulation/simulated_client.hpp"
@@ -161,7 +162,8 @@ TEST_CASE("every request runs once and has one answer, whatever is lost on the w
   const std::uint64_t seeds = many != nullptr ? std::strtoull(many, nullptr, 10) : 30;
   Campaign::Ordeal whole;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    INFO("repeat with: LOCKSTEP_SEED=", seed, " ", program_invocation_name, " -tc='every request runs once*'");
+    INFO("repeat with: LOCKSTEP_SEED=", seed, " ", std::string(program_invocation_name),
+         " -tc='every request runs once*'");
     const Campaign::Ordeal ordeal = Campaign(seed).run();
     whole.answered += ordeal.answered;
     whole.unknown += ordeal.unknown;
@@ -171,4 +173,8 @@ TEST_CASE("every request runs once and has one answer, whatever is lost on the w
   CHECK(whole.answered > 100 * seeds);
   CHECK(whole.resumed > 3 * seeds);
   CHECK(whole.unknown > 0);
+}
+
+TEST_CASE("the news that a session ended may reach its client before the last answers do") {
+  Campaign(44).run();
 }

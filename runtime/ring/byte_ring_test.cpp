@@ -84,7 +84,7 @@ TEST_CASE("random frames come out of tiny rings as out of a deque") {
       switch (random() % 6) {
         case 0:
         case 1: {
-          const auto frame = ring.claim(length_of(next, crossing_bytes));
+          const auto frame = ring.claim(length_of(next, ring.max_frame_bytes()));
           if (frame.empty()) break;
           fill(frame, next);
           claimed.push_back(next++);

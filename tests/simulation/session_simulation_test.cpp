@@ -178,3 +178,7 @@ TEST_CASE("every request runs once and has one answer, whatever is lost on the w
 TEST_CASE("the news that a session ended may reach its client before the last answers do") {
   Campaign(44).run();
 }
+
+TEST_CASE("a client whose connection was closed reads what came before the end") {
+  Campaign(116).run();
+}

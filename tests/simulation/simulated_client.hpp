@@ -24,10 +24,11 @@ class SimulatedClient {
  public:
   SimulatedClient(std::uint64_t account, std::uint64_t seed) : account_(account), random_(seed) {}
 
-  /// Does something, or nothing.
+  /// Does something, or nothing. Reads first: what a closed connection brought last may say why it was closed, and a
+  /// client that misses it would try to resume an ended session for ever.
   void act(FakeNetwork& network) {
+    if (connected_) read(network);
     if (!connected_ || !network.is_open(connection_)) return connect(network);
-    read(network);
     if (!greeted_) return;
     switch (below(8)) {
       case 0:
@@ -44,8 +45,8 @@ class SimulatedClient {
   }
   /// Until all is answered: no more requests.
   void finish(FakeNetwork& network) {
+    if (connected_) read(network);
     if (!connected_ || !network.is_open(connection_)) return connect(network);
-    read(network);
     if (greeted_ && below(4) == 0) send_again(network);
   }
   /// The node is gone, and with it the connection.

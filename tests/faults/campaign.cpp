@@ -23,11 +23,12 @@ std::int64_t steady_ns() {
 
 [[noreturn]] void end_with_usage(const std::string& name, const char* promise, int code) {
   fmt::print(code == 0 ? stdout : stderr,
-             "usage: {} [--short | --long] [--seed N] [--case N]\n\n{}\n\n"
+             "usage: {} [--short | --long] [--seed N] [--case N | --part I/N]\n\n{}\n\n"
              "  --short   a part of the cases (as without an option)\n"
              "  --long    all of them\n"
              "  --seed N  what is drawn at random is drawn from N (1)\n"
-             "  --case N  only that case\n",
+             "  --case N  only that case\n"
+             "  --part I/N  only every Nth case, from the Ith (1/2 and 2/2 are two processes' shares of all)\n",
              name, promise);
   std::exit(code);  // NOLINT(concurrency-mt-unsafe): one thread
 }
@@ -51,7 +52,18 @@ Campaign::Campaign(const char* promise, int argc, char** argv)
       long_ = argument == "--long";
       continue;
     }
-    const auto value = i + 1 < argc ? number_of(argv[i + 1]) : std::nullopt;
+    const std::string_view given = i + 1 < argc ? argv[i + 1] : "";
+    if (argument == "--part") {
+      const std::size_t slash = given.find('/');
+      const auto part = number_of(given.substr(0, slash));
+      const auto parts = number_of(slash == std::string_view::npos ? "" : given.substr(slash + 1));
+      if (!part || !parts || *part == 0 || *part > *parts) end_with_usage(name_, promise, 2);
+      part_ = *part - 1;
+      parts_ = *parts;
+      ++i;
+      continue;
+    }
+    const auto value = number_of(given);
     if (value && argument == "--seed") seed_ = *value;
     if (value && argument == "--case") only_ = *value;
     if (!value || (argument != "--seed" && argument != "--case")) end_with_usage(name_, promise, 2);

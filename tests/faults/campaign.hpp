@@ -17,7 +17,8 @@ namespace lockstep::faults {
 
 class Campaign {
  public:
-  /// Reads --short (as without), --long, --seed N and --case N; ends the process after --help and after anything else.
+  /// Reads --short (as without), --long, --seed N, --case N and --part I/N; ends the process after --help and after
+  /// anything else.
   /// `promise` says in one sentence what each case must keep.
   Campaign(const char* promise, int argc, char** argv);
 
@@ -35,7 +36,7 @@ class Campaign {
   template <class Run>
   void run(Run&& run) {
     const std::uint64_t number = next_++;
-    if (only_ && *only_ != number) return;
+    if (only_ ? *only_ != number : number % parts_ != part_) return;
     take(number, run());
   }
 
@@ -51,6 +52,8 @@ class Campaign {
   std::uint64_t seed_ = 1;
   bool long_ = false;
   std::optional<std::uint64_t> only_;
+  std::uint64_t part_ = 0;  ///< of `parts_`: this process runs each case whose number leaves it as remainder
+  std::uint64_t parts_ = 1;
   std::uint64_t next_ = 0;
   std::uint64_t expected_ = 0;
   std::uint64_t failed_ = 0;

@@ -96,6 +96,7 @@ struct Node::Parts {
   [[nodiscard]] bool failed() const { return journal != nullptr && journal->failed(); }
   [[nodiscard]] std::vector<Sample> samples() const;
   [[nodiscard]] std::string status() const;
+  void add_reactor_samples(std::vector<Sample>& all) const;
   void add_snapshot_samples(std::vector<Sample>& all) const;
   void add_actor_log_samples(std::vector<Sample>& all) const;
   [[nodiscard]] std::string snapshot_page(bool ask) const;

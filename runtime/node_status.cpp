@@ -45,6 +45,7 @@ std::vector<Sample> Node::Parts::samples() const {
                  "1: no room for the next segment; clients are held back.",
                  journal != nullptr && journal->lacks_space() ? 1.0 : 0.0,
                  {}});
+  add_reactor_samples(all);
   add_snapshot_samples(all);
   add_actor_log_samples(all);
   for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
@@ -57,6 +58,20 @@ std::vector<Sample> Node::Parts::samples() const {
                    {{"reason", std::string(refusal_text(static_cast<wire::WireError>(i)))}}});
   }
   return all;
+}
+
+void Node::Parts::add_reactor_samples(std::vector<Sample>& all) const {
+  using C = io::ReactorCounters;
+  const auto add = [&](const char* name, const char* help, std::uint64_t C::* counter) {
+    double sum = 0;
+    for (const auto& reactor : reactors) sum += static_cast<double>(reactor->counters().*counter);
+    all.push_back({Sample::Kind::counter, name, help, sum, {}});
+  };
+  add("lockstep_completion_queue_overflows_total", "Turns that found io_uring's completion queue overflown.",
+      &C::queue_overflows);
+  add("lockstep_receive_buffer_shortages_total", "Times a client waited for a receive buffer.", &C::buffer_shortages);
+  add("lockstep_receives_rearmed_total", "Multishot receives started again.", &C::receives_rearmed);
+  add("lockstep_accept_pauses_total", "Times accepting rested, out of descriptors or memory.", &C::accept_pauses);
 }
 
 void Node::Parts::add_snapshot_samples(std::vector<Sample>& all) const {

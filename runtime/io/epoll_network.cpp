@@ -24,8 +24,8 @@ bool would_block(int error) {
 
 }  // namespace
 
-EpollNetwork::EpollNetwork(int epoll, const ReactorOptions& options, ReactorCounters& counters)
-    : epoll_(epoll), options_(options), counters_(counters), connections_(options.max_connections) {}
+EpollNetwork::EpollNetwork(int epoll, const ReactorOptions& options, ReactorCounts& counts)
+    : epoll_(epoll), options_(options), counts_(counts), connections_(options.max_connections) {}
 
 EpollNetwork::~EpollNetwork() {
   for (std::uint32_t slot = 0; slot < connections_.slots(); ++slot) {
@@ -102,7 +102,7 @@ void EpollNetwork::accept_some(std::uint32_t listener) {
 void EpollNetwork::rest(std::uint32_t listener) {
   log(LogLevel::warning, "io", "{}; accepting again in {} ms", system_error("accept", "a connection", errno).message,
       accept_pause_ns / 1'000'000);
-  ++counters_.accept_pauses;
+  counts_.accept_pauses.add();
   epoll_event interest{0, {.u64 = Tag{TagKind::accept, 0, listener}.packed()}};
   ::epoll_ctl(epoll_, EPOLL_CTL_MOD, listeners_[listener].get(), &interest);
   rest_until_ns_ = SystemClock().steady_ns() + accept_pause_ns;
@@ -119,7 +119,7 @@ void EpollNetwork::wake_listeners(std::int64_t steady_ns) {
 
 void EpollNetwork::add_connection(int fd, std::uint32_t listener) {
   if (connections_.full()) {
-    ++counters_.refused_connections;
+    counts_.refused_connections.add();
     ::close(fd);
     return;
   }
@@ -142,7 +142,7 @@ void EpollNetwork::watch(std::uint32_t slot) {
 void EpollNetwork::receive_some(std::uint32_t slot) {
   Connection& connection = connections_.at(slot);
   if (free_buffers_.empty()) {
-    ++counters_.buffer_shortages;
+    counts_.buffer_shortages.add();
     epoll_event interest{connection.watched & ~EPOLLIN,
                          {.u64 = Tag{TagKind::receive, connection.generation, slot}.packed()}};
     ::epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.fd, &interest);
@@ -180,7 +180,7 @@ void EpollNetwork::send_some(std::uint32_t slot) {
     const ssize_t put = ::send(connection.fd, connection.rest.data(), connection.rest.size(), MSG_NOSIGNAL);
     if (put >= 0) {
       connection.rest = connection.rest.subspan(static_cast<std::size_t>(put));
-      if (!connection.rest.empty()) ++counters_.partial_sends;
+      if (!connection.rest.empty()) counts_.partial_sends.add();
       continue;
     }
     if (errno == EINTR) continue;

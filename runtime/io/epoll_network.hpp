@@ -13,6 +13,7 @@
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"
+#include "runtime/io/reactor_counts.hpp"
 #include "runtime/io/receive_buffers.hpp"
 #include "runtime/io/tag.hpp"
 
@@ -21,7 +22,7 @@ namespace lockstep::io {
 class EpollNetwork final : public Network {
  public:
   /// `epoll` is the reactor's descriptor and outlives this.
-  EpollNetwork(int epoll, const ReactorOptions& options, ReactorCounters& counters);
+  EpollNetwork(int epoll, const ReactorOptions& options, ReactorCounts& counts);
   ~EpollNetwork() override;
   EpollNetwork(const EpollNetwork&) = delete;
   EpollNetwork& operator=(const EpollNetwork&) = delete;
@@ -61,7 +62,7 @@ class EpollNetwork final : public Network {
 
   const int epoll_;
   const ReactorOptions options_;
-  ReactorCounters& counters_;
+  ReactorCounts& counts_;
   ConnectionTable<Connection> connections_;
   std::vector<Descriptor> listeners_;
   std::int64_t rest_until_ns_ = INT64_MAX;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Reactor>> EpollReactor::make(const ReactorOptions& option
 }
 
 EpollReactor::EpollReactor(Descriptor epoll, const ReactorOptions& options)
-    : epoll_(std::move(epoll)), network_(epoll_.get(), options, counters_), disk_([this] { waker_.wake(); }) {}
+    : epoll_(std::move(epoll)), network_(epoll_.get(), options, counts_), disk_([this] { waker_.wake(); }) {}
 
 Result<void> EpollReactor::start() {
   if (auto opened = waker_.open(); !opened) return opened;
@@ -36,7 +36,7 @@ void EpollReactor::bind_owner() {
 }
 
 int EpollReactor::await(std::int64_t timeout_ns) {
-  ++counters_.enters;
+  counts_.enters.add();
   const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   const int room = static_cast<int>(ready_.size());
   int count = ::epoll_pwait2(epoll_.get(), ready_.data(), room, timeout_ns < 0 ? nullptr : &timeout, nullptr);
@@ -65,7 +65,7 @@ int EpollReactor::turn() {
     }
   }
   if (network_.deadline_ns() != INT64_MAX) network_.wake_listeners(SystemClock().steady_ns());
-  counters_.completions += static_cast<std::uint64_t>(count);
+  counts_.completions.add(static_cast<std::uint64_t>(count));
   return count + static_cast<int>(disk_.gather());
 }
 
@@ -77,14 +77,14 @@ void EpollReactor::wait(std::int64_t timeout_ns) {
     timeout_ns = timeout_ns < 0 ? rest_ns : std::min(timeout_ns, rest_ns);
   }
   if (waker_.begin_sleep()) {
-    ++counters_.sleeps;
+    counts_.sleeps.add();
     ready_count_ = await(timeout_ns);
   }
   waker_.end_sleep();
 }
 
 ReactorCounters EpollReactor::counters() const {
-  ReactorCounters counters = counters_;
+  ReactorCounters counters = counts_.read();
   counters.wakes = waker_.wakes();
   return counters;
 }

@@ -13,6 +13,7 @@
 #include "runtime/io/epoll_disk.hpp"
 #include "runtime/io/epoll_network.hpp"
 #include "runtime/io/reactor.hpp"
+#include "runtime/io/reactor_counts.hpp"
 #include "runtime/io/waker.hpp"
 
 namespace lockstep::io {
@@ -38,7 +39,7 @@ class EpollReactor final : public Reactor {
 
   Descriptor epoll_;
   std::thread::id owner_;
-  ReactorCounters counters_;
+  ReactorCounts counts_;
   Waker waker_;
   EpollNetwork network_;
   EpollDisk disk_;

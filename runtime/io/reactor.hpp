@@ -17,7 +17,7 @@
 
 namespace lockstep::io {
 
-/// What a reactor has counted since it was made; for metrics and tests. Owner thread.
+/// What a reactor has counted since it was made; for metrics and tests.
 struct ReactorCounters {
   std::uint64_t enters = 0;               ///< system calls that submitted, gathered or slept
   std::uint64_t sleeps = 0;               ///< waits that did go to the kernel
@@ -45,6 +45,7 @@ class Reactor {
   virtual void wake() = 0;
   /// "io_uring" or "epoll", for logs and metrics.
   [[nodiscard]] virtual std::string_view backend() const = 0;
+  /// Any thread; each figure is as its owner left it last.
   [[nodiscard]] virtual ReactorCounters counters() const { return {}; }
 };
 

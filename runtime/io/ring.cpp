@@ -173,7 +173,7 @@ void Ring::move_waiting() {
 }
 
 void Ring::check(const char* operation, int result) {
-  ++enters_;
+  enters_.add();
   // EBUSY and EAGAIN: the kernel is short of room or memory for now; what is queued stays queued.
   if (result >= 0 || result == -EINTR || result == -ETIME || result == -EAGAIN || result == -EBUSY) return;
   log(LogLevel::error, "io", "{}", system_error(operation, "on a ring", -result).message);
@@ -188,7 +188,7 @@ void Ring::submit() {
 void Ring::submit_and_gather() {
   move_waiting();
   const unsigned flags = kernel_flags();
-  if ((flags & IORING_SQ_CQ_OVERFLOW) != 0) ++overflows_;
+  if ((flags & IORING_SQ_CQ_OVERFLOW) != 0) overflows_.add();
   const bool polled = (setup_flags_ & IORING_SETUP_SQPOLL) != 0;
   if (polled) submit();  // a system call only where the polling thread sleeps
   if (!polled && io_uring_sq_ready(&ring_) != 0) {

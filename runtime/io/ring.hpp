@@ -26,6 +26,7 @@
 
 #include "base/error.hpp"
 #include "runtime/io/tag.hpp"
+#include "runtime/metrics.hpp"
 
 namespace lockstep::io {
 
@@ -93,10 +94,11 @@ class Ring {
     }
   }
 
-  /// Calls that submitted, gathered or slept; of a polled ring few of them are system calls.
-  [[nodiscard]] std::uint64_t enters() const { return enters_; }
-  /// Times the queue was found overflown: the kernel then keeps completions aside and ends multishot requests.
-  [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
+  /// Any thread. Calls that submitted, gathered or slept; of a polled ring few of them are system calls.
+  [[nodiscard]] std::uint64_t enters() const { return enters_.value(); }
+  /// Any thread. Times the queue was found overflown: the kernel then keeps completions aside and ends multishot
+  /// requests.
+  [[nodiscard]] std::uint64_t overflows() const { return overflows_.value(); }
 
  private:
   int open_with(const io_uring_params& params, std::span<const unsigned> steps, std::uint32_t submission_entries,
@@ -116,8 +118,8 @@ class Ring {
   unsigned setup_flags_ = 0;
   unsigned completion_entries_ = 0;
   std::deque<io_uring_sqe> waiting_;  ///< behind everything in the submission queue
-  std::uint64_t enters_ = 0;
-  std::uint64_t overflows_ = 0;
+  Counter enters_;
+  Counter overflows_;
   std::thread::id owner_;
 };
 

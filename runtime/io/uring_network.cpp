@@ -25,8 +25,8 @@ bool goes_on(const RingCompletion& completion) {
 
 }  // namespace
 
-UringNetwork::UringNetwork(Ring& ring, const ReactorOptions& options, ReactorCounters& counters)
-    : ring_(ring), options_(options), counters_(counters), connections_(options.max_connections) {}
+UringNetwork::UringNetwork(Ring& ring, const ReactorOptions& options, ReactorCounts& counts)
+    : ring_(ring), options_(options), counts_(counts), connections_(options.max_connections) {}
 
 UringNetwork::~UringNetwork() {
   // The kernel drops a closed ring's requests, and the sockets they hold, some time later: until then a listener would
@@ -89,14 +89,14 @@ void UringNetwork::on_accept(const RingCompletion& completion) {
   if (completion.result >= 0 || is_accept_retryable(-completion.result)) return arm_accept(index);
   log(LogLevel::warning, "io", "{}; accepting again in {} ms",
       system_error("accept", "a connection", -completion.result).message, accept_pause_ns / 1'000'000);
-  ++counters_.accept_pauses;
+  counts_.accept_pauses.add();
   listener.resting = true;
   rest_until_ns_ = SystemClock().steady_ns() + accept_pause_ns;
 }
 
 void UringNetwork::add_connection(int fd, std::uint32_t listener) {
   if (listeners_[listener].stopping || connections_.full()) {
-    if (!listeners_[listener].stopping) ++counters_.refused_connections;
+    if (!listeners_[listener].stopping) counts_.refused_connections.add();
     ::close(fd);
     return;
   }
@@ -120,7 +120,7 @@ void UringNetwork::arm_receive(std::uint32_t slot) {
 void UringNetwork::starve(std::uint32_t slot) {
   Connection& connection = connections_.at(slot);
   if (std::exchange(connection.starved, true)) return;
-  ++counters_.buffer_shortages;
+  counts_.buffer_shortages.add();
   starved_.push_back(connections_.id_of(slot));
 }
 
@@ -135,7 +135,7 @@ void UringNetwork::prepare() {
     if (connection == nullptr) continue;
     connection->starved = false;
     if (connection->paused || connection->receiving) continue;
-    ++counters_.receives_rearmed;
+    counts_.receives_rearmed.add();
     arm_receive(ConnectionTable<Connection>::slot_of(id));
   }
   if (rest_until_ns_ == INT64_MAX || SystemClock().steady_ns() < rest_until_ns_) return;
@@ -197,7 +197,7 @@ void UringNetwork::on_receive(const RingCompletion& completion) {
       if (completion.result < 0) return peer_ended(slot, -completion.result);
   }
   if (connection.paused) return;
-  ++counters_.receives_rearmed;
+  counts_.receives_rearmed.add();
   arm_receive(slot);
 }
 
@@ -236,7 +236,7 @@ void UringNetwork::on_send(const RingCompletion& completion) {
   if (result <= 0) return end(slot, result == 0 ? EPIPE : -result);
   connection.rest = connection.rest.subspan(static_cast<std::size_t>(result));
   if (!connection.rest.empty()) {
-    ++counters_.partial_sends;
+    counts_.partial_sends.add();
     return arm_send(slot);
   }
   connection.sending = false;

@@ -23,6 +23,7 @@
 #include "runtime/io/event_queue.hpp"
 #include "runtime/io/network.hpp"
 #include "runtime/io/reactor.hpp"
+#include "runtime/io/reactor_counts.hpp"
 #include "runtime/io/receive_buffers.hpp"
 #include "runtime/io/ring.hpp"
 
@@ -31,7 +32,7 @@ namespace lockstep::io {
 class UringNetwork final : public Network {
  public:
   /// `ring` outlives the use of this, but is closed before this is destroyed.
-  UringNetwork(Ring& ring, const ReactorOptions& options, ReactorCounters& counters);
+  UringNetwork(Ring& ring, const ReactorOptions& options, ReactorCounts& counts);
   ~UringNetwork() override;
   UringNetwork(const UringNetwork&) = delete;
   UringNetwork& operator=(const UringNetwork&) = delete;
@@ -87,7 +88,7 @@ class UringNetwork final : public Network {
 
   Ring& ring_;
   const ReactorOptions options_;
-  ReactorCounters& counters_;
+  ReactorCounts& counts_;
   ConnectionTable<Connection> connections_;
   std::vector<Listener> listeners_;
   std::int64_t rest_until_ns_ = INT64_MAX;

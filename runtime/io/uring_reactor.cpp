@@ -25,7 +25,7 @@ Result<std::unique_ptr<Reactor>> UringReactor::make(const ReactorOptions& option
 }
 
 UringReactor::UringReactor(const ReactorOptions& options)
-    : network_(ring_, options, counters_), disk_(ring_, [this] { waker_.wake(); }) {}
+    : network_(ring_, options, counts_), disk_(ring_, [this] { waker_.wake(); }) {}
 
 UringReactor::~UringReactor() {
   // The kernel finishes a thread's requests when the thread ends; while it lives, only it may wait for them.
@@ -82,7 +82,7 @@ int UringReactor::turn() {
     seen += reaped;
     if (reaped < full_round || !ring_.has_completions()) break;
   }
-  counters_.completions += static_cast<std::uint64_t>(seen);
+  counts_.completions.add(static_cast<std::uint64_t>(seen));
   return seen + static_cast<int>(disk_.gather());
 }
 
@@ -95,14 +95,14 @@ void UringReactor::wait(std::int64_t timeout_ns) {
     timeout_ns = timeout_ns < 0 ? rest_ns : std::min(timeout_ns, rest_ns);
   }
   if (waker_.begin_sleep()) {
-    ++counters_.sleeps;
+    counts_.sleeps.add();
     ring_.submit_and_sleep(timeout_ns);
   }
   waker_.end_sleep();
 }
 
 ReactorCounters UringReactor::counters() const {
-  ReactorCounters counters = counters_;
+  ReactorCounters counters = counts_.read();
   counters.enters = ring_.enters();
   counters.queue_overflows = ring_.overflows();
   counters.wakes = waker_.wakes();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/io/reactor.hpp"
+#include "runtime/io/reactor_counts.hpp"
 #include "runtime/io/ring.hpp"
 #include "runtime/io/uring_disk.hpp"
 #include "runtime/io/uring_network.hpp"
@@ -37,7 +38,7 @@ class UringReactor final : public Reactor {
   void dispatch(const RingCompletion& completion);
 
   std::thread::id owner_;
-  ReactorCounters counters_;
+  ReactorCounts counts_;
   Waker waker_;
   std::uint64_t wake_count_ = 0;  ///< the kernel writes the eventfd's value here
   Ring ring_;

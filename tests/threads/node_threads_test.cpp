@@ -126,6 +126,11 @@ void serve(const NodeConfig& config, Clock& clock) {
   reader.join();
   for (const std::uint64_t count : answered) CHECK(count == requests_each);
   CHECK(rounds != 0);
+  const auto metrics = admin_get((*node)->admin_endpoint(), "/metrics", 10'000);
+  REQUIRE(metrics);
+  for (const char* name : {"lockstep_completion_queue_overflows_total", "lockstep_receive_buffer_shortages_total",
+                           "lockstep_receives_rearmed_total", "lockstep_accept_pauses_total"})
+    CHECK_MESSAGE(metrics->find(name) != std::string::npos, name);
   CHECK_FALSE((*node)->failed());
   CHECK((*node)->stop());
 }

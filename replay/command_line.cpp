@@ -194,16 +194,25 @@ void add_journal(CLI::App& app, Action& action) {
 }
 
 void add_hash(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("hash", "Compare state roots");
+  auto* command = app.add_subcommand("hash", "State roots: compare, show");
   command->require_subcommand(1);
-  auto* sub = command->add_subcommand("compare", "live nodes and data directories, at the last batch all have");
-  auto options = std::make_shared<HashCompareOptions>();
-  sub->add_option("SIDE", options->sides, "HOST:PORT of a node's admin address, or a data directory")->required();
-  sub->add_option("--at", options->at_batch, "compare at this batch");
-  sub->add_option("--timeout-ms", options->timeout_ms, "for each answer")->check(CLI::Range(1, 600'000));
-  sub->add_flag("--json", options->json, "one JSON object on stdout");
-  sub->footer(exit_codes);
-  sub->callback([options, &action] { action = [options] { return hash_compare_command(*options); }; });
+  const auto add = [&](const char* name, const char* meaning, const char* which, const char* at,
+                       ExitCode (*act)(const HashCompareOptions&)) {
+    auto* sub = command->add_subcommand(name, meaning);
+    auto options = std::make_shared<HashCompareOptions>();
+    auto* side = sub->add_option("SIDE", options->sides, which)->required();
+    if (act == hash_show_command) side->expected(1);
+    sub->add_option("--at", options->at_batch, at);
+    sub->add_option("--timeout-ms", options->timeout_ms, "for each answer")->check(CLI::Range(1, 600'000));
+    sub->add_flag("--json", options->json, "one JSON object on stdout");
+    sub->footer(exit_codes);
+    sub->callback([options, act, &action] { action = [options, act] { return act(*options); }; });
+  };
+  add("compare", "live nodes and data directories, at the last batch all have",
+      "two or more: HOST:PORT of a node's admin address, or a data directory", "compare at this batch",
+      hash_compare_command);
+  add("show", "what one node or data directory came to, at its last checkpoint; nothing is compared",
+      "HOST:PORT of a node's admin address, or a data directory", "show this batch", hash_show_command);
 }
 
 void add_snapshot(CLI::App& app, Action& action) {

@@ -88,6 +88,8 @@ struct HashCompareOptions {
   bool json = false;
 };
 ExitCode hash_compare_command(const HashCompareOptions& options);
+/// What the one side in `options.sides` says of itself.
+ExitCode hash_show_command(const HashCompareOptions& options);
 
 struct SnapshotOptions {
   std::string at;  ///< a data directory, or a snapshot's file

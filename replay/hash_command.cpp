@@ -4,25 +4,69 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "journal/directory.hpp"
+#include "journal/hard_state.hpp"
 #include "journal/hash_log.hpp"
 #include "journal/posix_disk.hpp"
+#include "journal/snapshots.hpp"
 #include "replay/commands.hpp"
 #include "replay/hash_compare.hpp"
 #include "replay/progress.hpp"
 #include "runtime/admin_server.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
+#include "runtime/agents/genesis.hpp"
 #include "runtime/hash_page.hpp"
+#include "runtime/history_run.hpp"
 
 namespace lockstep {
 namespace {
 
+/// Of the journal's first batch; of a pruned one, a snapshot's. Zeroes where neither can be read.
+HashOrigin origin_of_directory(Disk& disk, const std::string& directory, const HardState& state) {
+  HashOrigin origin{.cluster = state.cluster_id, .application = 0, .genesis = {}};
+  std::optional<Genesis> genesis;
+  if (state.oldest_segment_id == 1)
+    if (const auto first = read_genesis(disk, directory)) genesis = *first;
+  const auto snapshots = list_snapshots(disk, directory);
+  for (std::size_t i = 0; !genesis && snapshots && i < snapshots->size(); ++i) {
+    const auto snapshot = SnapshotReader::open(disk, fmt::format("{}/{}", directory, snapshot_name((*snapshots)[i])));
+    if (!snapshot) continue;
+    if (const auto kept = decode_genesis(snapshot->genesis())) genesis = *kept;
+  }
+  if (!genesis) return origin;
+  origin.application = genesis->application;
+  origin.genesis = genesis_digest(*genesis);
+  return origin;
+}
+
+Result<HashLogContent> recorded_in(Disk& disk, const std::string& directory) {
+  const auto names = disk.list(directory);
+  if (!names) return std::unexpected(names.error());
+  if (std::ranges::find(*names, hash_log_name) == names->end())
+    return fail(ErrorCode::incomplete,
+                fmt::format("{} has no {}, where a node records what its history came to; starting a node on it, or on "
+                            "a copy, derives it again",
+                            directory, hash_log_name));
+  return read_hash_log(disk, directory);
+}
+
 HashSide side_of_directory(const std::string& directory) {
-  HashSide side{.name = directory, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}};
+  HashSide side{.name = directory, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}, .origin = {}};
   PosixDisk disk;
-  const auto content = read_hash_log(disk, directory);
+  if (const auto there = require_journal(disk, directory); !there) {
+    side.error = there.error();
+    side.error->message += "; or an admin address as HOST:PORT";
+    return side;
+  }
+  if (const auto state = look_at_hard_state(disk, directory)) {
+    side.origin = origin_of_directory(disk, directory, *state);
+  } else {
+    side.error = state.error();
+    return side;
+  }
+  const auto content = recorded_in(disk, directory);
   if (!content) {
     side.error = content.error();
-    side.error->message += "; a side is a node's data directory, or its admin address as HOST:PORT";
     return side;
   }
   side.lost = describe_torn(*content, directory);
@@ -37,19 +81,20 @@ HashSide side_of_directory(const std::string& directory) {
   return side;
 }
 
-Result<std::vector<Checkpoint>> checkpoints_of_node(const io::Endpoint& admin, int timeout_ms) {
+Result<HashPage> page_of_node(const io::Endpoint& admin, int timeout_ms) {
   const auto body = admin_get(admin, "/hash", timeout_ms);
   if (!body) return std::unexpected(body.error());
   return parse_hash_page(*body);
 }
 
 HashSide side_of_node(const std::string& name, const io::Endpoint& admin, int timeout_ms) {
-  HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}};
-  auto checkpoints = checkpoints_of_node(admin, timeout_ms);
-  if (checkpoints) {
-    side.checkpoints = std::move(*checkpoints);
+  HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = {}, .lost = {}, .origin = {}};
+  auto page = page_of_node(admin, timeout_ms);
+  if (page) {
+    side.checkpoints = std::move(page->checkpoints);
+    side.origin = page->origin;
   } else {
-    side.error = checkpoints.error();
+    side.error = page.error();
     std::string& message = side.error->message;
     if (const std::string named = admin.text() + ": "; message.starts_with(named)) message.erase(0, named.size());
   }
@@ -64,6 +109,8 @@ std::string_view verdict_name(HashVerdict::Kind kind) {
       return "DIVERGED";
     case HashVerdict::Kind::incomplete:
       return "INCOMPLETE";
+    case HashVerdict::Kind::incompatible:
+      return "INCOMPATIBLE";
   }
   return "?";
 }
@@ -90,11 +137,18 @@ void print_text(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
   if (verdict.kind == HashVerdict::Kind::diverged) {
     fmt::print("DIVERGED: equal up to batch {}, different at batch {}\n", with_separators(verdict.last_equal_batch),
                with_separators(verdict.first_different_batch));
-  } else if (verdict.kind == HashVerdict::Kind::incomplete) {
-    fmt::print("INCOMPLETE: {}\n", verdict.reason);
+  } else if (verdict.reason.empty()) {
+    fmt::print("{}\n", verdict_name(verdict.kind));
   } else {
-    fmt::print("{}\n", sides.size() == 1 ? "one side, nothing to compare it with" : "equal");
+    fmt::print("{}: {}\n", verdict_name(verdict.kind), verdict.reason);
   }
+}
+
+void add_checkpoint(nlohmann::json& object, const Checkpoint& at) {
+  object["seq"] = at.seq;
+  object["root"] = at.root.hex();
+  object["effects"] = at.effects.hex();
+  object["chain"] = at.chain.hex();
 }
 
 void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) {
@@ -104,19 +158,36 @@ void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
                      {"sides", nlohmann::json::array()}};
   if (verdict.kind == HashVerdict::Kind::diverged)
     out["since"] = {verdict.last_equal_batch, verdict.first_different_batch};
-  if (verdict.kind == HashVerdict::Kind::incomplete) out["reason"] = verdict.reason;
+  if (!verdict.reason.empty()) out["reason"] = verdict.reason;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     nlohmann::json side{{"name", sides[i].name}};
     if (sides[i].error) side["error"] = sides[i].error->message;
-    if (verdict.at[i]) {
-      side["seq"] = verdict.at[i]->seq;
-      side["root"] = verdict.at[i]->root.hex();
-      side["effects"] = verdict.at[i]->effects.hex();
-      side["chain"] = verdict.at[i]->chain.hex();
-    }
+    if (verdict.at[i]) add_checkpoint(side, *verdict.at[i]);
     out["sides"].push_back(std::move(side));
   }
   fmt::print("{}\n", out.dump());
+}
+
+/// Two names of one side would be equal for certain.
+Result<void> check_sides(const std::vector<std::string>& sides) {
+  if (sides.size() < 2)
+    return fail(ErrorCode::usage,
+                "one side is nothing to compare; name two or more. `hash show` prints what one came "
+                "to");
+  for (auto side = sides.begin(); side != sides.end(); ++side)
+    if (std::find(side + 1, sides.end(), *side) != sides.end())
+      return fail(ErrorCode::usage, fmt::format("{} is named twice: that compares it with itself", *side));
+  return {};
+}
+
+/// The checkpoint that is asked for, or the last.
+Result<Checkpoint> choose_checkpoint(const HashSide& side, std::optional<std::uint64_t> at_batch) {
+  if (!at_batch) return side.checkpoints.back();
+  const auto found = std::ranges::find(side.checkpoints, *at_batch, &Checkpoint::batch);
+  if (found != side.checkpoints.end()) return *found;
+  return fail(ErrorCode::usage,
+              fmt::format("batch {} is not a checkpoint of {}; it has them from batch {} to {}", *at_batch, side.name,
+                          side.checkpoints.front().batch, side.checkpoints.back().batch));
 }
 
 }  // namespace
@@ -130,6 +201,7 @@ HashSide load_hash_side(const std::string& name, int timeout_ms) {
 }
 
 ExitCode hash_compare_command(const HashCompareOptions& options) {
+  if (const auto two = check_sides(options.sides); !two) return report(two.error());
   std::vector<HashSide> sides;
   sides.reserve(options.sides.size());
   for (const std::string& name : options.sides) sides.push_back(load_hash_side(name, options.timeout_ms));
@@ -146,8 +218,28 @@ ExitCode hash_compare_command(const HashCompareOptions& options) {
       return ExitCode::different;
     case HashVerdict::Kind::incomplete:
       return ExitCode::incomplete;
+    case HashVerdict::Kind::incompatible:
+      return ExitCode::incompatible;
   }
   return ExitCode::incomplete;
+}
+
+ExitCode hash_show_command(const HashCompareOptions& options) {
+  const HashSide side = load_hash_side(options.sides.front(), options.timeout_ms);
+  if (side.error) return report({side.error->code, fmt::format("{}: {}", side.name, side.error->message)});
+  const auto at = choose_checkpoint(side, options.at_batch);
+  if (!at) return report(at.error());
+  if (options.json) {
+    nlohmann::json out{{"schema", "lockstep.hash.show/1"}, {"name", side.name}, {"batch", at->batch}};
+    add_checkpoint(out, *at);
+    if (!side.lost.empty()) out["lost"] = side.lost;
+    fmt::print("{}\n", out.dump());
+  } else {
+    fmt::print("batch {}  seq {}  root {}  effects {}  chain {}\n", with_separators(at->batch),
+               with_separators(at->seq), at->root.short_hex(), at->effects.short_hex(), at->chain.short_hex());
+  }
+  if (side.lost.empty()) return ExitCode::equal;
+  return report({ErrorCode::incomplete, side.lost});
 }
 
 }  // namespace lockstep

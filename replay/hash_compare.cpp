@@ -59,6 +59,33 @@ std::uint64_t first_unmatched_batch(const std::vector<HashSide>& sides, std::uin
   return first;
 }
 
+/// What parts two histories, in words; empty: nothing that both sides say. A cluster draws its genesis, and another
+/// program has another, so only the first of the three tells anything.
+std::string difference(const HashOrigin& a, const HashOrigin& b) {
+  if (a.cluster != b.cluster) return fmt::format("cluster {} and cluster {}", a.cluster.hex(), b.cluster.hex());
+  if (a.application == 0 || b.application == 0) return {};
+  if (a.application != b.application)
+    return fmt::format(
+        "one cluster, but another program, by its actors, messages or state layout (application {:016x} "
+        "and {:016x})",
+        a.application, b.application);
+  if (a.genesis == b.genesis) return {};
+  return fmt::format("one cluster, but another genesis: shards, limits, checkpoint interval or seed ({} and {})",
+                     a.genesis.short_hex(), b.genesis.short_hex());
+}
+
+/// Why the sides are not to be compared; empty: they are.
+std::string incompatibility(const std::vector<HashSide>& sides) {
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    for (std::size_t j = i + 1; j < sides.size(); ++j) {
+      if (!sides[i].origin || !sides[j].origin) continue;
+      const std::string what = difference(*sides[i].origin, *sides[j].origin);
+      if (!what.empty()) return fmt::format("{} and {} are of two histories: {}", sides[i].name, sides[j].name, what);
+    }
+  }
+  return {};
+}
+
 /// Numbers the groups of equal checkpoints, the largest first.
 void group_sides(HashVerdict& verdict) {
   std::vector<std::pair<Checkpoint, std::size_t>> groups;  // a group's bits and how many sides have them
@@ -95,6 +122,12 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
       verdict.reason = fmt::format("{}: {}", side.name, side.error->message);
     }
   }
+  if (std::string why = incompatibility(sides); !why.empty()) {
+    verdict.kind = HashVerdict::Kind::incompatible;
+    verdict.reason = std::move(why);
+    return verdict;
+  }
+  if (sides.size() < 2) verdict.reason = "there is nothing to compare it with";
   if (answering == 0) return verdict;
 
   const std::vector<std::uint64_t> common = common_batches(sides);

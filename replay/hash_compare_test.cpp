@@ -17,7 +17,43 @@ HashSide silent(std::string name) {
   return {std::move(name), {}, {}, Error{ErrorCode::incomplete, "no answer in 2 ms"}};
 }
 
+HashSide of(HashSide side, const HashOrigin& origin) {
+  side.origin = origin;
+  return side;
+}
+
 }  // namespace
+
+TEST_CASE("one side, or none, is never equal") {
+  CHECK(compare_hashes({side("a", {at(1, 7)})}, {}).kind == HashVerdict::Kind::incomplete);
+  CHECK(compare_hashes({side("a", {at(1, 7)})}, 1).kind == HashVerdict::Kind::incomplete);
+  CHECK(compare_hashes({}, {}).kind == HashVerdict::Kind::incomplete);
+}
+
+TEST_CASE("sides of two histories are incompatible, and what parts them is named, whatever their roots say") {
+  const HashOrigin one{{1, 2}, 3, {4, 5}};
+  const auto verdict_of = [&](const HashOrigin& other, std::uint64_t root) {
+    return compare_hashes({of(side("a", {at(1, 7)}), one), silent("b"), of(side("c", {at(1, root)}), other)}, {});
+  };
+  for (const std::uint64_t root : {std::uint64_t{7}, std::uint64_t{8}}) {
+    CHECK(verdict_of({{9, 2}, 3, {4, 5}}, root).kind == HashVerdict::Kind::incompatible);
+    CHECK(verdict_of({{9, 2}, 3, {4, 5}}, root).reason.contains("a and c are of two histories: cluster"));
+    CHECK(verdict_of({{1, 2}, 9, {9, 5}}, root).kind == HashVerdict::Kind::incompatible);
+    CHECK(verdict_of({{1, 2}, 9, {9, 5}}, root).reason.contains("program"));
+    CHECK(verdict_of({{1, 2}, 3, {9, 5}}, root).kind == HashVerdict::Kind::incompatible);
+    CHECK(verdict_of({{1, 2}, 3, {9, 5}}, root).reason.contains("genesis"));
+  }
+  CHECK(compare_hashes({of(side("a", {at(1, 7)}), one), of(silent("b"), {{9, 2}, 0, {}})}, {}).kind ==
+        HashVerdict::Kind::incompatible);
+}
+
+TEST_CASE("sides of one history are compared, also with one that does not know its genesis yet") {
+  const HashOrigin one{{1, 2}, 3, {4, 5}};
+  const auto a = of(side("a", {at(1, 7)}), one);
+  CHECK(compare_hashes({a, of(side("b", {at(1, 7)}), one)}, {}).kind == HashVerdict::Kind::equal);
+  CHECK(compare_hashes({a, of(side("b", {at(1, 8)}), one)}, {}).kind == HashVerdict::Kind::diverged);
+  CHECK(compare_hashes({a, of(silent("b"), {{1, 2}, 0, {}})}, {}).kind == HashVerdict::Kind::incomplete);
+}
 
 TEST_CASE("sides that agree at the last batch both have are equal, whoever is ahead") {
   const auto verdict = compare_hashes({side("a", {at(1, 7), at(2, 8), at(3, 9)}), side("b", {at(1, 7), at(2, 8)})}, {});

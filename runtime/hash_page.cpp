@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* page_schema = "lockstep.hash/1";
+constexpr const char* page_schema = "lockstep.hash/2";
 
 template <class Number>
 bool read_number(const json& object, const char* key, Number& into) {
@@ -30,25 +30,33 @@ bool read_digest(const json& object, const char* key, Digest& into) {
 
 }  // namespace
 
-std::string hash_page(const std::vector<Checkpoint>& checkpoints) {
-  json page{{"schema", page_schema}, {"checkpoints", json::array()}};
-  for (const Checkpoint& checkpoint : checkpoints)
-    page["checkpoints"].push_back({{"batch", checkpoint.batch},
-                                   {"seq", checkpoint.seq},
-                                   {"time_ns", checkpoint.time_ns},
-                                   {"root", checkpoint.root.hex()},
-                                   {"effects", checkpoint.effects.hex()},
-                                   {"chain", checkpoint.chain.hex()}});
-  return page.dump();
+std::string print_hash_page(const HashPage& page) {
+  json out{{"schema", page_schema},
+           {"cluster", page.origin.cluster.hex()},
+           {"application", page.origin.application},
+           {"genesis", page.origin.genesis.hex()},
+           {"checkpoints", json::array()}};
+  for (const Checkpoint& checkpoint : page.checkpoints)
+    out["checkpoints"].push_back({{"batch", checkpoint.batch},
+                                  {"seq", checkpoint.seq},
+                                  {"time_ns", checkpoint.time_ns},
+                                  {"root", checkpoint.root.hex()},
+                                  {"effects", checkpoint.effects.hex()},
+                                  {"chain", checkpoint.chain.hex()}});
+  return out.dump();
 }
 
-Result<std::vector<Checkpoint>> parse_hash_page(const std::string& body) {
+Result<HashPage> parse_hash_page(const std::string& body) {
   const json page = json::parse(body, nullptr, false);
-  const auto refuse = [] { return fail(ErrorCode::incomplete, "the answer is not a lockstep.hash/1 page"); };
+  const auto refuse = [] { return fail(ErrorCode::incomplete, "the answer is not a lockstep.hash/2 page"); };
   if (!page.is_object() || page.value("schema", json()) != page_schema) return refuse();
   const auto listed = page.find("checkpoints");
   if (listed == page.end() || !listed->is_array()) return refuse();
-  std::vector<Checkpoint> checkpoints;
+  HashPage read;
+  if (!read_digest(page, "cluster", read.origin.cluster) || !read_digest(page, "genesis", read.origin.genesis) ||
+      !read_number(page, "application", read.origin.application))
+    return refuse();
+  std::vector<Checkpoint>& checkpoints = read.checkpoints;
   for (const json& entry : *listed) {
     Checkpoint checkpoint;
     if (!entry.is_object() || !read_number(entry, "batch", checkpoint.batch) ||
@@ -59,7 +67,7 @@ Result<std::vector<Checkpoint>> parse_hash_page(const std::string& body) {
     if (!checkpoints.empty() && checkpoints.back().batch >= checkpoint.batch) return refuse();
     checkpoints.push_back(checkpoint);
   }
-  return checkpoints;
+  return read;
 }
 
 }  // namespace lockstep

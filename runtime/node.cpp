@@ -142,10 +142,12 @@ Result<void> Node::Parts::open_admin() {
   if (config.admin.empty()) return {};
   const auto at = parse_endpoint(config.admin);
   if (!at) return std::unexpected(at.error());
-  auto server = AdminServer::start(*at, {.metrics = [this] { return prometheus_text(samples()); },
-                                         .status = [this] { return status(); },
-                                         .hash = [this] { return hash_page(checkpoints->recent()); },
-                                         .snapshot = [this](bool ask) { return snapshot_page(ask); }});
+  const HashOrigin origin{identity.cluster_id, genesis.application, genesis_digest(genesis)};
+  auto server =
+      AdminServer::start(*at, {.metrics = [this] { return prometheus_text(samples()); },
+                               .status = [this] { return status(); },
+                               .hash = [this, origin] { return print_hash_page({origin, checkpoints->recent()}); },
+                               .snapshot = [this](bool ask) { return snapshot_page(ask); }});
   if (!server) return std::unexpected(server.error());
   admin = std::move(*server);
   return {};

@@ -89,9 +89,37 @@ def live_pages_and_compare():
         # From here on their histories part.
         load(node, 3000)
         load(other, 3000, "--connections", "3")
+        one_side_is_not_compared(node.addresses["admin"])
         refused(1, ["DIVERGED"], lockstep, "hash", "compare", node.addresses["admin"], other.addresses["admin"])
         node.stop()
         other.stop()
+
+
+def one_side_is_not_compared(*nodes):
+    for side in (work + "/first", *nodes):
+        refused(2, ["two or more", "hash show"], lockstep, "hash", "compare", side)
+        refused(2, ["two or more"], lockstep, "hash", "compare", side, "--json")
+        refused(2, ["named twice"], lockstep, "hash", "compare", side, side)
+        shown = json.loads(run(lockstep, "hash", "show", side, "--json"))
+        assert shown["batch"] > 0 and len(shown["root"]) == len(shown["effects"]) == len(shown["chain"]) == 32, shown
+        assert "verdict" not in shown and "equal" not in run(lockstep, "hash", "show", side)
+        assert shown["root"][:16] in run(lockstep, "hash", "show", side, "--at", str(shown["batch"]))
+        refused(2, ["is not a checkpoint"], lockstep, "hash", "show", side, "--at", str(shown["batch"] + 1))
+
+
+def two_histories_are_incompatible():
+    """Another cluster or another program is neither equal nor a divergence: nobody's state went wrong."""
+    first, other_cluster, other_program = work + "/first", work + "/other-cluster", work + "/other-program"
+    with Node(bank, other_cluster) as node, Node(kv, other_program, "--resp", "127.0.0.1:0") as store:
+        load(node, 3000)
+        assert Redis(store.port("resp")).ask("SET", "a", "b") == "OK"
+        for side in (node.addresses["admin"], store.addresses["admin"], other_cluster, other_program):
+            refused(4, ["INCOMPATIBLE", "two histories", "cluster"], lockstep, "hash", "compare", first, side)
+        node.stop()
+        store.stop()
+    verdict = json.loads(run(lockstep, "hash", "compare", first, other_cluster, "--json", status=4))
+    assert verdict["verdict"] == "INCOMPATIBLE" and first in verdict["reason"], verdict
+    refused(4, ["INCOMPATIBLE"], lockstep, "hash", "compare", "127.0.0.1:1", first, other_program)
 
 
 def replay_and_dump():
@@ -120,6 +148,8 @@ def a_missing_record_is_incomplete():
     refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
     os.unlink(unrecorded + "/hashlog")
     refused(5, ["INCOMPLETE"], bank, "replay", "verify", "--data", unrecorded)
+    refused(5, ["INCOMPLETE", "has no hashlog"], lockstep, "hash", "compare", work + "/first", unrecorded)
+    refused(5, ["has no hashlog"], lockstep, "hash", "show", unrecorded)
 
 
 def flip(path, offset):
@@ -220,8 +250,11 @@ def nothing_there():
     refused(3, [a_file, "not the size of a whole snapshot"], lockstep, "snapshot", "restore", a_file, "--data", empty)
     assert not os.path.exists(work + "/restored") and os.listdir(empty) == []
     refused(7, ["/nonexistent"], lockstep, "journal", "info", "/nonexistent/journal")
-    refused(5, ["/nonexistent", "admin address"], lockstep, "hash", "compare", "/nonexistent/journal")
-    refused(5, ["127.0.0.1:1  not compared: no connection"], lockstep, "hash", "compare", "127.0.0.1:1")
+    first = work + "/first"
+    refused(5, ["/nonexistent", "admin address"], lockstep, "hash", "compare", "/nonexistent/journal", first)
+    refused(5, ["127.0.0.1:1  ", "not compared: no connection"], lockstep, "hash", "compare", "127.0.0.1:1", first)
+    refused(7, ["/nonexistent", "admin address"], lockstep, "hash", "show", "/nonexistent/journal")
+    refused(5, ["127.0.0.1:1: no connection"], lockstep, "hash", "show", "127.0.0.1:1")
 
 
 def several_perimeters():
@@ -262,9 +295,9 @@ def doctor():
 
 
 with tempfile.TemporaryDirectory() as work:
-    for scene in (usage_and_help, config_file, live_pages_and_compare, replay_and_dump, a_missing_record_is_incomplete,
-                  a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence, damage_is_refused, nothing_there, several_perimeters, idles_quietly,
-                  doctor):
+    for scene in (usage_and_help, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
+                  a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
+                  damage_is_refused, nothing_there, several_perimeters, idles_quietly, doctor):
         started = time.monotonic()
         scene()
         print(f"{scene.__name__}: ok ({time.monotonic() - started:.1f} s)", flush=True)

@@ -29,7 +29,7 @@ echo "at a planned rate, latency counted from the plan:"
 "$bank" bench --connect "$(address first listen)" --requests $((requests / 10)) --rate 20000 --depth 1024
 
 step "3. The state it reached, as it says itself"
-"$lockstep" hash compare "$(address first admin)"
+"$lockstep" hash show "$(address first admin)"
 
 step "4. Stop it, and run its journal again on 1, 2 and 4 executors"
 stop_node "$first"

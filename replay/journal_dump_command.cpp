@@ -24,14 +24,29 @@ class RecordLines {
   /// False when enough has been printed.
   bool print(const JournalReader& reader, const BatchView& batch) {
     printer_.use_schema(reader, batch.header->schema_id);
+    if (batch.header->record_count != 0 && first_seq_ == 0) first_seq_ = batch.header->first_seq;
+    last_seq_ = batch.header->first_seq + batch.header->record_count - 1;
+    in_range_ = in_range_ || (batch.header->record_count != 0 && range_.first <= last_seq_ &&
+                              range_.last >= batch.header->first_seq);
     RecordCursor records(batch.payload);
     while (const auto record = records.next()) {
       if (!range_.contains(record->header->seq) || !printer_.matches(*record)) continue;
       if (!printer_.print(*record, batch.header->index)) damaged_ = true;
       if (++printed_ == limit_) return false;
     }
-    return true;
+    return range_.last > last_seq_;
   }
+
+  /// Refuses a type and a range that the journal does not have, once it was read as far as it was wanted.
+  [[nodiscard]] Result<void> check_asked(const JournalOptionsCli& options) const {
+    if (first_seq_ == 0) return {};
+    if (const auto type = printer_.check_type(); !type) return type;
+    if (in_range_) return {};
+    return fail(ErrorCode::usage,
+                fmt::format("nothing in {} is in the range {}: it has seqs from {} {}", options.data, options.range,
+                            first_seq_, range_.last < first_seq_ ? "on" : fmt::format("to {}", last_seq_)));
+  }
+  [[nodiscard]] Result<void> check_type() const { return printer_.check_type(); }
   [[nodiscard]] bool damaged() const { return damaged_; }
 
  private:
@@ -39,41 +54,95 @@ class RecordLines {
   SeqRange range_;
   std::uint64_t limit_;
   std::uint64_t printed_ = 0;
+  std::uint64_t first_seq_ = 0;  ///< of what was read; 0: no record yet
+  std::uint64_t last_seq_ = 0;
+  bool in_range_ = false;
   bool damaged_ = false;  ///< a record was not what its schema says
 };
 
-/// Says on stderr what is damaged and goes behind it; false when nothing is there.
-Result<bool> go_past(JournalReader& reader, const Error& error) {
-  if (error.code != ErrorCode::corrupt) return std::unexpected(error);
-  fmt::print(stderr, "lockstep: {}\n", error.message);
-  return reader.pass_damage();
+/// A journal's batches past its damage, which is named on stderr: the file and block where reading stopped, and, once
+/// it is known, which seqs are lost.
+class PastDamage {
+ public:
+  explicit PastDamage(JournalReader& reader) : reader_(reader) {}
+
+  /// The next batch that can be read; nothing at the end.
+  Result<std::optional<BatchView>> next() {
+    for (;;) {
+      auto batch = reader_.next();
+      if (batch) {
+        if (lost_from_ != 0) say_what_is_lost(*batch ? (*batch)->header : nullptr);
+        if (*batch) next_seq_ = (*batch)->header->first_seq + (*batch)->header->record_count;
+        return batch;
+      }
+      if (batch.error().code != ErrorCode::corrupt) return batch;
+      damaged_ = true;
+      if (lost_from_ == 0) lost_from_ = next_seq_;
+      fmt::print(stderr, "lockstep: {}\n", batch.error().message);
+      const auto passed = reader_.pass_damage();
+      if (!passed) return std::unexpected(passed.error());
+      if (*passed) continue;
+      say_what_is_lost(nullptr);
+      return std::nullopt;
+    }
+  }
+  [[nodiscard]] bool damaged() const { return damaged_; }
+
+ private:
+  void say_what_is_lost(const BatchHeader* behind) {
+    if (behind == nullptr) {
+      fmt::print(stderr, "lockstep: what was from seq {} on cannot be read\n", lost_from_);
+    } else if (behind->first_seq > lost_from_) {
+      fmt::print(stderr, "lockstep: seqs {}..{} cannot be read; going on at seq {}\n", lost_from_,
+                 behind->first_seq - 1, behind->first_seq);
+    }
+    lost_from_ = 0;
+  }
+
+  JournalReader& reader_;
+  std::uint64_t next_seq_ = 1;
+  std::uint64_t lost_from_ = 0;  ///< 0: nothing since the last batch
+  bool damaged_ = false;
+};
+
+/// The last seq that can be read, behind damage too; what a dump says of the damage is not said twice.
+Result<std::uint64_t> last_readable_seq(Disk& disk, const std::string& data) {
+  auto reader = JournalReader::open(disk, data, 0);
+  if (!reader) return std::unexpected(reader.error());
+  std::uint64_t last = 0;
+  for (;;) {
+    const auto batch = reader->next();
+    if (batch && !*batch) return last;
+    if (batch) last = (*batch)->header->first_seq + (*batch)->header->record_count - 1;
+    if (batch) continue;
+    if (batch.error().code != ErrorCode::corrupt) return std::unexpected(batch.error());
+    const auto passed = reader->pass_damage();
+    if (!passed) return std::unexpected(passed.error());
+    if (!*passed) return last;
+  }
 }
 
 Result<ExitCode> dump(const JournalOptionsCli& options) {
+  constexpr std::uint64_t far_away = UINT64_MAX / 2;  // where `end` is, when nothing counts from it
   PosixDisk disk;
-  const bool counts_from_end =
-      options.range.find('-') != std::string::npos || options.range.find("end") != std::string::npos;
-  const auto info = counts_from_end ? inspect_journal(disk, options.data, InspectDepth::blocks) : JournalInfo{};
-  if (!info) return std::unexpected(info.error());
-  const auto range = parse_seq_range(options.range, info->last.seq);
+  const bool counts_from_end = options.range.find('-') != std::string::npos;
+  const auto last_seq = counts_from_end ? last_readable_seq(disk, options.data) : far_away;
+  if (!last_seq) return std::unexpected(last_seq.error());
+  const auto range = parse_seq_range(options.range, *last_seq);
   if (!range) return std::unexpected(range.error());
   auto reader = JournalReader::open(disk, options.data, 0);
   if (!reader) return std::unexpected(reader.error());
   RecordLines lines(options, *range);
-  bool damaged = false;
+  PastDamage batches(*reader);
   for (;;) {
-    const auto batch = reader->next();
-    if (!batch) {
-      damaged = true;
-      const auto passed = go_past(*reader, batch.error());
-      if (!passed) return std::unexpected(passed.error());
-      if (!*passed) break;
-      continue;
-    }
-    if (!*batch || (*batch)->header->first_seq > range->last || !lines.print(*reader, **batch)) break;
+    const auto batch = batches.next();
+    if (!batch) return std::unexpected(batch.error());
+    if (!*batch || !lines.print(*reader, **batch)) break;
   }
   if (reader->tail()) fmt::print(stderr, "note: {}\n", describe(*reader->tail()));
-  return damaged || lines.damaged() ? ExitCode::damaged : ExitCode::equal;
+  if (batches.damaged() || lines.damaged()) return ExitCode::damaged;
+  if (const auto asked = lines.check_asked(options); !asked) return std::unexpected(asked.error());
+  return ExitCode::equal;
 }
 
 Result<ExitCode> follow(const JournalOptionsCli& options) {
@@ -95,6 +164,8 @@ Result<ExitCode> follow(const JournalOptionsCli& options) {
     if (!batch) return std::unexpected(batch.error());
     const bool at_end = !*batch;
     if (!at_end && !lines.print(*reader, **batch)) break;
+    if (!at_end)
+      if (const auto type = lines.check_type(); !type) return std::unexpected(type.error());
     if (at_end) std::fflush(stdout);
     if ((at_end || printed % batches_between_looks == 0) && signals.wait(at_end ? look_every_ms : 0)) break;
   }

@@ -109,6 +109,13 @@ std::string MessageDecoder::name(std::uint32_t message_type) const {
   return found == state_->messages.end() ? std::string() : found->second.object->name()->str();
 }
 
+std::vector<std::string> MessageDecoder::names() const {
+  std::vector<std::string> all;
+  for (const auto& [id, message] : state_->messages) all.push_back(message.object->name()->str());
+  std::ranges::sort(all);
+  return all;
+}
+
 Result<std::string> MessageDecoder::json(std::uint32_t message_type, std::span<const std::byte> payload) const {
   const auto found = state_->messages.find(message_type);
   if (found == state_->messages.end())

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -26,6 +27,9 @@ class MessageDecoder {
 
   /// The fully qualified name behind a message type id, or "" when the schema does not have it.
   [[nodiscard]] std::string name(std::uint32_t message_type) const;
+
+  /// All names it has, sorted.
+  [[nodiscard]] std::vector<std::string> names() const;
 
   /// One-line JSON of a message; an Error when the type is unknown or the bytes are not that message. The payload must
   /// lie on a multiple of 16.

@@ -3,9 +3,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "control_generated.h"
 #include "lockstep/message.hpp"
@@ -39,6 +43,24 @@ std::string kind_name(RecordKind kind) {
   return {};
 }
 
+/// Edits from one to the other, whatever their case; of a qualified name the last part counts.
+std::size_t spelling_distance(std::string_view wanted, std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (const auto dot = name.rfind('.'); dot != std::string_view::npos && wanted.find('.') == std::string_view::npos)
+    name.remove_prefix(dot + 1);
+  std::vector<std::size_t> row(name.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= wanted.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j < row.size(); ++j) {
+      const std::size_t changed = diagonal + (lower(wanted[i - 1]) == lower(name[j - 1]) ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 void RecordPrinter::use_schema(const JournalReader& reader, std::uint64_t schema_id) {
@@ -49,9 +71,26 @@ void RecordPrinter::use_schema(const JournalReader& reader, std::uint64_t schema
   if (schema.empty()) return;
   if (auto loaded = MessageDecoder::from_schema(schema)) {
     decoder_ = std::move(*loaded);
+    for (std::string& name : decoder_->names()) names_.push_back(std::move(name));
   } else {
     fmt::print(stderr, "note: messages are shown without their fields: {}\n", loaded.error().message);
   }
+}
+
+Result<void> RecordPrinter::check_type() const {
+  constexpr std::size_t shown = 5;
+  std::vector<std::string> all = names_;
+  for (const RecordKind kind :
+       {RecordKind::genesis, RecordKind::session_open, RecordKind::session_close, RecordKind::skip})
+    all.push_back(kind_name(kind));
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  const auto named = [&](const std::string& name) { return name.find(type_) != std::string::npos; };
+  if (std::ranges::any_of(all, named)) return {};
+  std::ranges::sort(all, {}, [&](const std::string& name) { return std::pair(spelling_distance(type_, name), name); });
+  all.resize(std::min(all.size(), shown));
+  return fail(ErrorCode::usage, fmt::format("no type in this journal has '{}' in its name; the nearest are {}", type_,
+                                            fmt::join(all, ", ")));
 }
 
 bool RecordPrinter::matches(const RecordView& record) const {

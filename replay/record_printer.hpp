@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "journal/reader.hpp"
 #include "replay/message_decoder.hpp"
@@ -23,6 +24,8 @@ class RecordPrinter {
 
   /// Has the schema ready that the reader's last batch names.
   void use_schema(const JournalReader& reader, std::uint64_t schema_id);
+  /// Refuses a type that no record of the schemas so far can have, and names what is spelt like it.
+  [[nodiscard]] Result<void> check_type() const;
   [[nodiscard]] bool matches(const RecordView& record) const;
   /// False when the record's payload is not what the schema says.
   bool print(const RecordView& record, std::uint64_t batch) const;
@@ -32,6 +35,7 @@ class RecordPrinter {
   bool json_;
   std::optional<MessageDecoder> decoder_;
   std::uint64_t schema_id_ = 0;
+  std::vector<std::string> names_;  ///< of the messages in all schemas so far
 };
 
 }  // namespace lockstep

@@ -30,18 +30,28 @@ struct Replayed {
   double seconds = 0;
 };
 
-/// The largest batch, and the last seq, of a journal: what the pool's slabs and the progress bar need.
-Result<std::pair<std::uint32_t, std::uint64_t>> measure(PosixDisk& disk, const std::string& data, std::uint64_t from) {
+/// What the pool's slabs and the progress bar need to know of a journal.
+struct Measure {
+  std::uint32_t largest_bytes = 0;  ///< of one batch
+  std::uint64_t last_seq = 0;
+  std::optional<Error> damage_behind;  ///< behind all that is to be executed
+};
+
+/// With `stop_before_seq`, damage of what is not executed is only named.
+Result<Measure> measure(PosixDisk& disk, const std::string& data, std::uint64_t from, std::uint64_t stop_before_seq) {
   auto reader = JournalReader::open(disk, data, from);
   if (!reader) return std::unexpected(reader.error());
-  std::uint32_t largest_bytes = 0;
-  while (true) {
+  Measure measured;
+  for (;;) {
     const auto batch = reader->next();
-    if (!batch) return std::unexpected(batch.error());
-    if (!*batch) break;
-    largest_bytes = std::max(largest_bytes, (*batch)->header->payload_bytes);
+    const bool enough = stop_before_seq != 0 && reader->position().seq + 1 >= stop_before_seq;
+    if (!batch && enough && batch.error().code == ErrorCode::corrupt) measured.damage_behind = batch.error();
+    if (!batch && !measured.damage_behind) return std::unexpected(batch.error());
+    if (!batch || !*batch) break;
+    measured.largest_bytes = std::max(measured.largest_bytes, (*batch)->header->payload_bytes);
   }
-  return std::pair{largest_bytes, reader->position().seq};
+  measured.last_seq = reader->position().seq;
+  return measured;
 }
 
 /// What the live run recorded, and what of it cannot be read, in words.
@@ -88,9 +98,10 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
                 fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
                             "replay it with the program that wrote it",
                             options.data, genesis->application, application.digest()));
-  const auto measured = measure(disk, options.data, start->position.index + 1);
+  const auto measured = measure(disk, options.data, start->position.index + 1, options.stop_before_seq);
   if (!measured) return std::unexpected(measured.error());
-  const auto [largest_bytes, last_seq] = *measured;
+  if (measured->damage_behind)
+    fmt::print(stderr, "note: what is executed is sound, but behind it: {}\n", measured->damage_behind->message);
   const auto live = recorded_by_live_run(disk, options.data);
   if (!live) return std::unexpected(live.error());
   RecordedRoots recorded(live->content);
@@ -103,19 +114,20 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
 
   auto skips = read_skips(disk, options.data);
   if (!skips) return std::unexpected(skips.error());
-  auto execution =
-      start->execution(application, *genesis,
-                       {.executors = options.executors,
-                        .slabs = 16,
-                        .max_batch_bytes = std::max<std::uint32_t>(4096, (largest_bytes + 4095) / 4096 * 4096),
-                        .skips = std::move(*skips)});
+  auto execution = start->execution(
+      application, *genesis,
+      {.executors = options.executors,
+       .slabs = 16,
+       .max_batch_bytes = std::max<std::uint32_t>(4096, (measured->largest_bytes + 4095) / 4096 * 4096),
+       .skips = std::move(*skips)});
   if (!execution) return std::unexpected(execution.error());
   auto actor_log = open_actor_log(options, **execution);
   if (!actor_log) return std::unexpected(actor_log.error());
   if (start->snapshot)
     if (auto equal = recorded.begin_at(checkpoint_of(start->snapshot->header())); !equal)
       return std::unexpected(equal.error());
-  Progress progress("replaying", "messages", options.stop_before_seq != 0 ? options.stop_before_seq - 1 : last_seq);
+  Progress progress("replaying", "messages",
+                    options.stop_before_seq != 0 ? options.stop_before_seq - 1 : measured->last_seq);
   HistoryRunOptions run_options;
   run_options.own_threads = options.own_threads;
   run_options.from = start->position;

@@ -23,6 +23,10 @@ class Feed {
     int fed = 0;
     while (!at_end_ && fed < batches_per_turn && pool_.can_open(last_.index + 1)) {
       const auto batch = reader_.next();
+      if (!batch && ends_before_damage(batch.error())) {
+        at_end_ = true;
+        break;
+      }
       if (!batch) return std::unexpected(batch.error());
       if (!*batch || (stop_before_seq_ != 0 && holds_or_follows((*batch)->header, stop_before_seq_))) {
         at_end_ = true;
@@ -43,6 +47,12 @@ class Feed {
 
   static bool holds_or_follows(const BatchHeader* header, std::uint64_t seq) {
     return header->first_seq + header->record_count > seq;
+  }
+
+  /// All that was wanted has been fed, and only then comes damage.
+  [[nodiscard]] bool ends_before_damage(const Error& error) const {
+    return stop_before_seq_ != 0 && error.code == ErrorCode::corrupt &&
+           last_.first_seq + last_.record_count >= stop_before_seq_;
   }
 
   Result<void> take(const BatchView& batch) {

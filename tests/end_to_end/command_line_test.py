@@ -138,6 +138,15 @@ def replay_and_dump():
     only = run(lockstep, "journal", "dump", first, "--type", "Transfer", "--limit", "3", "--json").splitlines()
     assert [json.loads(line)["type"] for line in only] == ["bank.Transfer"] * 3
     refused(2, ["A..B"], lockstep, "journal", "dump", first, "9..3x")
+    last = json.loads(run(lockstep, "journal", "info", first, "--json"))["last_seq"]
+    for beyond in (f"{last + 1}", f"{last + 1}..{last + 50}", f"{last + 1}..end"):
+        refused(2, [first, f"seqs from 1 to {last}"], lockstep, "journal", "dump", first, beyond)
+    assert len(run(lockstep, "journal", "dump", first, f"{last}..{last + 50}").splitlines()) == 1
+    assert len(run(lockstep, "journal", "dump", first, "--range=-3..end").splitlines()) == 3
+    refused(2, ["'Transfre'", "nearest are bank.Transfer"], lockstep, "journal", "dump", first, "--type", "Transfre")
+    refused(2, ["'Nope'"], lockstep, "journal", "dump", first, "2..9", "--type", "Nope", "--json")
+    refused(2, ["'Nope'"], lockstep, "journal", "follow", first, "--type", "Nope")
+    run(lockstep, "journal", "dump", first, "1..2", "--type", "Transfer")
     run(lockstep, "journal", "verify", first)
 
 
@@ -211,6 +220,28 @@ def damage_is_refused():
     refused(3, [segment, "DAMAGED"], lockstep, "journal", "verify", damaged)
     refused(3, [segment], bank, "serve", "--data", damaged, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
     refused(3, [segment], bank, "replay", "run", "--data", damaged)
+    what_is_sound_beside_damage_is_shown(damaged, segment)
+
+
+def what_is_sound_beside_damage_is_shown(damaged, segment):
+    whole = [json.loads(line)["seq"] for line in run(lockstep, "journal", "dump", work + "/first", "--json").splitlines()]
+    for asked in ([], ["1..end"], [f"--range=-{len(whole)}..end"]):
+        done = subprocess.run([lockstep, "journal", "dump", damaged, *asked, "--json"], capture_output=True, text=True)
+        assert done.returncode == 3 and segment in done.stderr, done
+        seqs = [json.loads(line)["seq"] for line in done.stdout.splitlines()]
+        lost = sorted(set(whole) - set(seqs))
+        assert lost and lost == list(range(lost[0], lost[-1] + 1)) and seqs[-1] == whole[-1], (asked, lost)
+        assert f"seqs {lost[0]}..{lost[-1]} cannot be read" in done.stderr, done.stderr
+    # Up to the damage all is as if there were none.
+    sound = json.loads(run(bank, "replay", "until", str(lost[0]), "--data", work + "/first", "--json"))
+    done = subprocess.run([bank, "replay", "until", str(lost[0]), "--data", damaged, "--json"], capture_output=True,
+                          text=True)
+    assert done.returncode == 0 and "behind it" in done.stderr and segment in done.stderr, done
+    until = json.loads(done.stdout)
+    assert until["seq"] == lost[0] - 1 and until["root"] == sound["root"], (until, sound)
+    refused(3, [segment], bank, "replay", "until", str(lost[0] + 1), "--data", damaged)
+    if lost[0] > 1:
+        run(lockstep, "journal", "dump", damaged, f"1..{lost[0]}")
 
 
 def nothing_there():

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "journal/damaged_header.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,6 +29,7 @@ BlockStream& BlockStream::operator=(BlockStream&& other) noexcept {
   file_bytes_ = other.file_bytes_;
   header_ = other.header_;
   header_defect_ = other.header_defect_;
+  known_ = other.known_;
   buffer_ = std::move(other.buffer_);
   buffered_from_ = other.buffered_from_;
   buffered_bytes_ = std::exchange(other.buffered_bytes_, 0);
@@ -46,19 +48,63 @@ Result<void> BlockStream::open(const std::string& path) {
   auto bytes = disk_->size(file_);
   if (!bytes) return std::unexpected(bytes.error());
   file_bytes_ = *bytes;
-  header_ = {};
   refresh();
-  const auto first = window(0, sizeof header_, 0);
-  if (first.size() < sizeof header_) {
-    header_defect_ = SegmentHeaderDefect{false, "it is shorter than its header"};
-    return {};
-  }
-  std::memcpy(&header_, first.data(), sizeof header_);
-  header_defect_ = segment_header_defect(header_);
+  read_header();
   offset_ = sizeof header_;
   next_block_no_ = 1;
   last_checksum_ = header_.checksum;
   return {};
+}
+
+void BlockStream::read_header() {
+  // Nothing is taken for a block of a segment whose header is not known, and no length is taken from it.
+  header_ = {};
+  header_.max_batch_bytes = batch_bytes_limit;
+  known_ = Known::no;
+  SegmentHeader found;
+  const auto bytes = window(0, sizeof found + sizeof(BlockHeader), 0);
+  if (bytes.size() < sizeof found) {
+    header_defect_ = SegmentHeaderDefect{false, "it is shorter than its header"};
+    return;
+  }
+  std::memcpy(&found, bytes.data(), sizeof found);
+  header_defect_ = segment_header_defect(found);
+  if (!header_defect_ || header_defect_->incompatible) {
+    header_ = found;
+    if (!header_defect_) known_ = Known::sound;
+    return;
+  }
+  Digest stated;
+  if (bytes.size() >= sizeof found + sizeof(BlockHeader))
+    std::memcpy(&stated, bytes.data() + sizeof found + offsetof(BlockHeader, prev_block), sizeof stated);
+  if (const auto restored = restored_segment_header(found, stated)) {
+    header_ = *restored;
+    known_ = Known::restored;
+  }
+}
+
+void BlockStream::assume(const SegmentHeader& header) {
+  header_ = header;
+  known_ = Known::assumed;
+  offset_ = sizeof header_;
+  next_block_no_ = 1;
+  last_checksum_ = header_.checksum;
+  const auto image = window(offset_, block_header_bytes(header_.max_batch_bytes));
+  if (const BlockHeader* first = find_block_header(image, offset_, header_)) last_checksum_ = first->prev_block;
+}
+
+std::optional<std::uint64_t> BlockStream::nonce_of_blocks(std::uint64_t segment_id, const ClusterId& cluster_id) {
+  SegmentHeader any;
+  any.segment_id = segment_id;
+  any.cluster_id = cluster_id;
+  any.segment_bytes = max_segment_bytes;
+  any.max_batch_bytes = batch_bytes_limit;
+  for (std::uint64_t at = sizeof(SegmentHeader);; at += disk_block_bytes) {
+    const auto image = window(at, block_header_bytes(batch_bytes_limit));
+    if (image.size() < sizeof(BlockHeader)) return std::nullopt;
+    std::memcpy(&any.nonce, image.data() + offsetof(BlockHeader, nonce), sizeof any.nonce);
+    if (find_block_header(image, at, any) != nullptr) return any.nonce;
+  }
 }
 
 void BlockStream::close() {

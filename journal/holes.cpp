@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
 
@@ -32,13 +33,14 @@ class HoleSearch {
   HardState hard_state_;
   BlockStream segment_;
   std::optional<HistoryPosition> position_;  ///< nothing before the first block of a pruned journal
+  bool sealed_ = true;                       ///< the last segment walked has its SEAL; true before the first
   std::optional<Hole> open_;
   std::vector<Hole> holes_;
 };
 
 void HoleSearch::open_hole(std::uint64_t id, std::string_view cause) {
   if (open_) return;
-  open_ = Hole{id, position_.value_or(HistoryPosition{}), 0, std::nullopt, std::string(cause)};
+  open_ = Hole{id, position_.value_or(HistoryPosition{}), 0, std::nullopt, std::string(cause), Hole::Header::sound};
 }
 
 void HoleSearch::close_hole(const HistoryPosition& start) {
@@ -72,6 +74,7 @@ bool HoleSearch::acknowledged_from_here(const BlockExamination& bad) {
 }
 
 Result<void> HoleSearch::walk(std::uint64_t id, bool last) {
+  sealed_ = false;
   for (;;) {
     BlockExamination block = segment_.examine();
     if (auto error = unusable(segment_, block, (hard_state_.flags & hard_state_has_truncates) != 0))
@@ -80,6 +83,7 @@ Result<void> HoleSearch::walk(std::uint64_t id, bool last) {
       if (take(id, block)) {
         const bool sealed = block.header->type == BlockType::seal;
         segment_.accept(block);
+        sealed_ = sealed;
         if (sealed) return {};
         continue;
       }
@@ -93,15 +97,20 @@ Result<void> HoleSearch::walk(std::uint64_t id, bool last) {
 }
 
 Result<void> HoleSearch::search(std::uint64_t id, bool last) {
-  if (!segment_.open(path_of(id))) {
+  if (!open_past_header(segment_, disk_, directory_, id, hard_state_)) {
     open_hole(id, "the segment is missing");
     return {};
   }
   const SegmentHeader& header = segment_.header();
   if (const auto& defect = segment_.header_defect()) {
     if (defect->incompatible) return fail(ErrorCode::incompatible, path_of(id) + ": " + std::string(defect->cause));
-    open_hole(id, defect->cause);
-    return {};
+    if (!segment_.header_known()) {
+      open_hole(id, defect->cause);
+      return {};
+    }
+    const HistoryPosition at = position_.value_or(HistoryPosition{});
+    holes_.push_back({id, at, at.index, at.chain, std::string(defect->cause),
+                      segment_.header_restored() ? Hole::Header::restored : Hole::Header::derived});
   }
   if (header.segment_id != id || header.cluster_id != hard_state_.cluster_id ||
       header.replica_id != hard_state_.replica_id) {
@@ -114,7 +123,7 @@ Result<void> HoleSearch::search(std::uint64_t id, bool last) {
 Result<std::uint64_t> HoleSearch::last_used(const std::vector<std::uint64_t>& ids) {
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
     if (auto opened = segment_.open(path_of(*id)); !opened) return std::unexpected(opened.error());
-    if (segment_.header_defect() || !is_blank(segment_)) return *id;
+    if (!is_blank(segment_)) return *id;
   }
   return hard_state_.oldest_segment_id - 1;
 }
@@ -127,10 +136,11 @@ Result<std::vector<Hole>> HoleSearch::run() {
   if (hard_state_.oldest_segment_id == 1) position_ = HistoryPosition{};
   const auto used = last_used(ids);
   if (!used) return std::unexpected(used.error());
-  const bool newest_is_there = std::ranges::binary_search(ids, hard_state_.newest_segment_id);
-  const std::uint64_t end = std::max(*used, newest_is_there ? 0 : hard_state_.newest_segment_id);
-  for (std::uint64_t id = hard_state_.oldest_segment_id; id <= end; ++id)
-    if (auto searched = search(id, id == end); !searched) return std::unexpected(searched.error());
+  for (std::uint64_t id = hard_state_.oldest_segment_id; id <= *used; ++id)
+    if (auto searched = search(id, id == *used); !searched) return std::unexpected(searched.error());
+  // What is gone behind a SEAL may have been used.
+  for (std::uint64_t id = *used + 1; sealed_ && id <= hard_state_.newest_segment_id; ++id)
+    if (!std::ranges::binary_search(ids, id)) open_hole(id, "the segment is missing");
   if (open_) {
     const std::uint64_t behind = segment_.look_behind().highest_index;
     open_->last_index = std::max({known_durable(hard_state_), behind, open_->before.index + 1});

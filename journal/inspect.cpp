@@ -9,8 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
+#include "journal/spares.hpp"
 
 namespace lockstep {
 namespace {
@@ -26,10 +28,18 @@ class Inspection {
   [[nodiscard]] std::string path_of(std::uint64_t id) const { return directory_ + "/" + segment_name(id); }
   Result<void> list_segments();
   Result<void> scan(std::size_t at);
+  Result<void> scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at);
   Result<void> scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context);
   void add(SegmentInfo& info, const SegmentScan& scan);
   void damaged(const std::string& path, std::string evidence) {
     info_.findings.push_back({path, 0, 0, info_.last.index + 1, TailClass::corrupt, std::move(evidence)});
+  }
+
+  /// What comes is not held against what was before it.
+  void lose_position() {
+    before_.reset();
+    undamaged_ = false;
+    unsealed_ = false;
   }
 
   Disk& disk_;
@@ -40,6 +50,8 @@ class Inspection {
   std::size_t used_ = 0;  ///< of ids_, up to the last with blocks
   std::optional<HistoryPosition> before_;
   bool undamaged_ = true;
+  bool unsealed_ = false;  ///< the last used segment ends without a SEAL
+  std::vector<SpareFlaw> flaws_;
   std::array<Anchor, 2> anchors_;
   Trail trail_;
 };
@@ -53,17 +65,20 @@ Result<void> Inspection::list_segments() {
   if (!now) return std::unexpected(now.error());
   info_.hard_state.oldest_segment_id = now->oldest_segment_id;
   std::erase_if(ids_, [&](std::uint64_t id) { return id < info_.hard_state.oldest_segment_id; });
-  std::uint64_t expected = info_.hard_state.oldest_segment_id;
-  for (const std::uint64_t id : ids_) {
-    for (; expected < id; ++expected) damaged(path_of(expected), "the segment is missing");
-    expected = id + 1;
-  }
-  for (; expected <= info_.hard_state.newest_segment_id; ++expected)
-    damaged(path_of(expected), "the segment is missing; the hard state names it");
   for (used_ = ids_.size(); used_ > 0; --used_) {
     BlockStream segment(disk_);
     if (auto opened = segment.open(path_of(ids_[used_ - 1])); !opened) return opened;
     if (!is_blank(segment)) break;
+  }
+  const std::uint64_t last_used = used_ == 0 ? info_.hard_state.oldest_segment_id - 1 : ids_[used_ - 1];
+  for (std::uint64_t id = info_.hard_state.oldest_segment_id;
+       id <= std::max(last_used, info_.hard_state.newest_segment_id); ++id) {
+    if (std::ranges::binary_search(ids_, id)) continue;
+    const SpareFlaw missing = missing_spare(directory_, id, info_.hard_state);
+    if (id > last_used)
+      flaws_.push_back(missing);
+    else
+      damaged(missing.file, missing.cause);
   }
   return {};
 }
@@ -95,9 +110,29 @@ Result<void> Inspection::scan_behind_damage(BlockStream& segment, SegmentInfo& i
   return {};
 }
 
+Result<void> Inspection::scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at) {
+  ScanContext context;
+  context.before = before_;
+  context.durable_index = known_durable(info_.hard_state);
+  context.later_segment_has_blocks = at + 1 < used_;
+  context.anchors = anchors_;
+  if ((info_.hard_state.flags & hard_state_has_truncates) != 0) context.trail = &trail_;
+  context.check_records = depth_ == InspectDepth::records;
+  context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
+  auto first = scan_segment(segment, context);
+  if (!first) return std::unexpected(first.error());
+  if (info_.segments.empty()) info_.first_index = first->before.index + 1, info_.first_seq = first->before.seq + 1;
+  add(info, *first);
+  before_ = first->position;
+  unsealed_ = !first->sealed && (first->tail == TailClass::clean || first->tail == TailClass::torn);
+  if (first->tail != TailClass::corrupt) return {};
+  before_.reset();
+  return scan_behind_damage(segment, info, context);
+}
+
 Result<void> Inspection::scan(std::size_t at) {
   BlockStream segment(disk_);
-  if (auto opened = segment.open(path_of(ids_[at])); !opened) {
+  if (auto opened = open_past_header(segment, disk_, directory_, ids_[at], info_.hard_state); !opened) {
     // A live node may have pruned it meanwhile.
     const auto now = look_at_hard_state(disk_, directory_);
     return now && ids_[at] < now->oldest_segment_id ? Result<void>{} : opened;
@@ -109,32 +144,24 @@ Result<void> Inspection::scan(std::size_t at) {
   info.file_bytes = segment.file_bytes();
   info.incarnation = header.incarnation;
   info.spare = at >= used_;
-  if (const auto& defect = segment.header_defect()) {
-    if (defect->incompatible)
-      return fail(ErrorCode::incompatible, fmt::format("{}: {}", segment.path(), defect->cause));
-    damaged(segment.path(), std::string(defect->cause));
-    undamaged_ = false;
-    before_.reset();
+  const auto& defect = segment.header_defect();
+  if (defect && defect->incompatible)
+    return fail(ErrorCode::incompatible, fmt::format("{}: {}", segment.path(), defect->cause));
+  if (at > 0 && ids_[at] != ids_[at - 1] + 1 && !info.spare) lose_position();
+  if (info.spare) {
+    if (const auto flaw = flaw_of_spare(segment, ids_[at], info_.hard_state)) flaws_.push_back(*flaw);
+  } else if (!segment.header_known()) {
+    damaged(segment.path(), std::string(defect->cause) + "; nothing in it can be read");
+    lose_position();
   } else if (header.segment_id != ids_[at] || header.cluster_id != info_.hard_state.cluster_id) {
     damaged(segment.path(), "its header names another segment or cluster");
-  } else if (!info.spare) {
-    ScanContext context;
-    context.before = before_;
-    context.durable_index = known_durable(info_.hard_state);
-    context.later_segment_has_blocks = at + 1 < used_;
-    context.anchors = anchors_;
-    if ((info_.hard_state.flags & hard_state_has_truncates) != 0) context.trail = &trail_;
-    context.check_records = depth_ == InspectDepth::records;
-    context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
-    auto first = scan_segment(segment, context);
-    if (!first) return std::unexpected(first.error());
-    if (info_.segments.empty()) info_.first_index = first->before.index + 1, info_.first_seq = first->before.seq + 1;
-    add(info, *first);
-    before_ = first->position;
-    if (first->tail == TailClass::corrupt) {
-      before_.reset();
-      if (auto rest = scan_behind_damage(segment, info, context); !rest) return rest;
-    }
+    lose_position();
+  } else {
+    if (defect)
+      damaged(segment.path(), fmt::format("{}; 'lockstep journal repair {}' writes it anew, and its blocks are judged "
+                                          "by themselves",
+                                          defect->cause, directory_));
+    if (auto scanned = scan_used(segment, info, at); !scanned) return scanned;
   }
   info_.segments.push_back(std::move(info));
   return {};
@@ -150,6 +177,8 @@ Result<JournalInfo> Inspection::run() {
   trail_.start({});
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
+  for (const SpareFlaw& flaw : flaws_)
+    info_.findings.push_back(judge_spare(flaw, info_.hard_state, info_.last, unsealed_));
   if (info_.sound())
     std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));

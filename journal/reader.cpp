@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
 
@@ -23,7 +24,7 @@ Result<JournalReader> JournalReader::open(Disk& disk, const std::string& directo
 
 Result<std::optional<HistoryPosition>> JournalReader::start_of(std::uint64_t id) {
   if (auto opened = segment_.open(directory_ + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
-  if (segment_.header_defect()) return std::nullopt;
+  if (!segment_.header_known()) return std::nullopt;
   const BlockExamination first = segment_.examine();
   if (first.verdict != BlockVerdict::valid) return std::nullopt;
   return position_before(*first.header);
@@ -74,7 +75,7 @@ Result<void> JournalReader::look_ahead_for_truncates() {
   if (!files) return std::unexpected(files.error());
   for (const std::uint64_t id : files->segments) {
     BlockStream segment(*disk_);
-    if (id <= segment_id_ || !segment.open(directory_ + "/" + segment_name(id)) || segment.header_defect()) continue;
+    if (id <= segment_id_ || !segment.open(directory_ + "/" + segment_name(id)) || !segment.header_known()) continue;
     for (;;) {
       const BlockExamination block = segment.examine();
       if (block.verdict != BlockVerdict::valid) break;
@@ -98,8 +99,9 @@ bool JournalReader::is_taken_back(std::uint64_t offset, std::uint64_t index) con
 Result<void> JournalReader::pass_to_start() {
   while (position_.index + 1 < from_index_) {
     const auto passed = next_batch();
-    if (!passed) return std::unexpected(passed.error());
-    if (!*passed) break;
+    if (!passed && passed.error().code == ErrorCode::corrupt) met_ = passed.error();
+    if (!passed && !met_) return std::unexpected(passed.error());
+    if (met_ || !*passed) break;
   }
   return {};
 }
@@ -107,7 +109,7 @@ Result<void> JournalReader::pass_to_start() {
 Result<bool> JournalReader::open_segment(std::uint64_t id) {
   const std::string path = directory_ + "/" + segment_name(id);
   const SegmentHeader previous = segment_.header();
-  if (auto opened = segment_.open(path); !opened) {
+  if (auto opened = open_past_header(segment_, *disk_, directory_, id, hard_state_); !opened) {
     auto files = list_journal(*disk_, directory_);
     if (!files) return std::unexpected(files.error());
     // Read again: a restart takes back the segments that were made ahead.
@@ -121,7 +123,7 @@ Result<bool> JournalReader::open_segment(std::uint64_t id) {
     if (expected) return fail(ErrorCode::corrupt, fmt::format("{} is missing: {}", path, opened.error().message));
     return false;
   }
-  if (const auto& defect = segment_.header_defect())
+  if (const auto& defect = segment_.header_defect(); defect && excused_id_ != id)
     return fail(defect->incompatible ? ErrorCode::incompatible : ErrorCode::corrupt,
                 fmt::format("{}: {}", path, defect->cause));
   const SegmentHeader& header = segment_.header();
@@ -137,8 +139,8 @@ Result<bool> JournalReader::next_segment() {
   // Spare segments are made ahead, and removed or remade by a restart: only one with blocks is followed.
   BlockStream peeked(*disk_);
   const std::uint64_t next = segment_id_ + 1;
-  const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && !peeked.header_defect() &&
-                     peeked.header().segment_id == next && is_blank(peeked);
+  const bool blank = peeked.open(directory_ + "/" + segment_name(next)) && peeked.header_known() &&
+                     peeked.header().segment_id == next && !peeked.cut_short() && is_blank(peeked);
   const bool was_used = known_durable(hard_state_) > position_.index || begins_history_;
   if (blank && !was_used) return false;
   auto opened = open_segment(next);
@@ -151,6 +153,7 @@ Result<bool> JournalReader::next_segment() {
 }
 
 Result<std::optional<BatchView>> JournalReader::next() {
+  if (met_) return std::unexpected(*met_);
   for (;;) {
     auto batch = next_batch();
     if (!batch || !*batch || (*batch)->header->index >= from_index_) return batch;
@@ -194,10 +197,17 @@ Result<std::optional<BatchView>> JournalReader::next_batch() {
 }
 
 Result<bool> JournalReader::pass_damage() {
-  position_known_ = false;
-  begins_history_ = false;
+  met_.reset();
   tail_.reset();
   judged_offset_ = 0;
+  const bool of_header = sealed_ && segment_.header_known() && segment_.header_defect() &&
+                         segment_.header().segment_id == segment_id_ + 1 && excused_id_ != segment_id_ + 1;
+  if (of_header) {
+    excused_id_ = segment_id_ + 1;
+    return true;
+  }
+  position_known_ = false;
+  begins_history_ = false;
   if (std::exchange(gap_, false)) return true;  // the block itself is sound
   if (!sealed_ && segment_.resume_behind()) return true;
   if (sealed_) ++segment_id_;  // the next one could not be opened

@@ -22,8 +22,9 @@ namespace lockstep {
 class JournalReader {
  public:
   /// Starts so that next() first returns batch `from_index`, or the oldest there is for 0: position() is then where the
-  /// batch before it ends, or the journal if that is earlier. What is passed over is verified too. Refuses a directory
-  /// that is no journal, or whose history begins later (ErrorCode::incomplete).
+  /// batch before it ends, or the journal if that is earlier. What is passed over is verified too; damage there is the
+  /// first Error of next(). Refuses a directory that is no journal, or whose history begins later
+  /// (ErrorCode::incomplete).
   [[nodiscard]] static Result<JournalReader> open(Disk& disk, const std::string& directory,
                                                   std::uint64_t from_index = 1);
 
@@ -31,7 +32,9 @@ class JournalReader {
   [[nodiscard]] Result<std::optional<BatchView>> next();
 
   /// After an Error of damage: goes on behind it, at the next block that verifies, whose place in the history is then
-  /// taken from itself. False when nothing is behind it. For tools that show what is left.
+  /// taken from itself; false when nothing is behind it. Behind a damaged header that is the segment's first block, and
+  /// no batch is lost. For tools that show what is left: between position() at the Error and the next batch, whatever
+  /// indexes lack are the damaged range.
   [[nodiscard]] Result<bool> pass_damage();
 
   /// Where the last batch returned ends, or the one before the first to come.
@@ -86,6 +89,8 @@ class JournalReader {
   bool sealed_ = true;               ///< the open segment's SEAL has been passed; or none is open yet
   std::uint64_t judged_offset_ = 0;  ///< where the end was last judged: judging reads the rest of the segment
   bool begins_history_ = false;      ///< the open segment, or the next, is the oldest of a pruned journal
+  std::uint64_t excused_id_ = 0;     ///< the segment whose damaged header has been told of
+  std::optional<Error> met_;         ///< on the way to where reading starts: next() tells of it
   bool gap_ = false;                 ///< the last error was of a sound block that does not follow
   bool position_known_ = false;
   HistoryPosition position_;

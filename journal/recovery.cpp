@@ -9,6 +9,7 @@
 
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
+#include "journal/spares.hpp"
 
 namespace lockstep {
 namespace {
@@ -30,10 +31,13 @@ class Recovery {
     return options_.directory + "/" + segment_name(segment);
   }
   Result<void> check_identity() const;
-  Result<void> check_ids();
+  Result<void> list_segments();
   Result<void> settle_writes();
-  Result<void> check_headers();
   Result<void> find_last_used();
+  Result<void> check_headers();
+  void check_ids();
+  void judge_spares();
+  Result<void> keep_bad_copies() const;
   Result<void> scan_all();
   Result<void> one_verdict();
   Result<void> keep_damage();
@@ -53,7 +57,8 @@ class Recovery {
   std::vector<std::uint64_t> schema_ids_;
   SegmentScan last_;  ///< of the last used segment
   std::vector<Finding> findings_;
-  bool damaged_ = false;  ///< what was acknowledged
+  std::vector<SpareFlaw> flaws_;  ///< of segments behind the last used one
+  bool damaged_ = false;          ///< what was acknowledged
   std::vector<Hole> holes_;
 };
 
@@ -69,25 +74,28 @@ Result<void> Recovery::check_identity() const {
   return {};
 }
 
-Result<void> Recovery::check_ids() {
+Result<void> Recovery::list_segments() {
   auto files = list_journal(disk_, options_.directory);
   if (!files) return std::unexpected(files.error());
   files_ = std::move(*files);
-  const HardState& state = hard_state_.value();
-  std::uint64_t expected = state.oldest_segment_id;
-  const auto oldest = std::ranges::lower_bound(files_.segments, state.oldest_segment_id);
+  const auto oldest = std::ranges::lower_bound(files_.segments, hard_state_.value().oldest_segment_id);
   pruned_.assign(files_.segments.begin(), oldest);
   files_.segments.erase(files_.segments.begin(), oldest);
-  for (const std::uint64_t id : files_.segments) {
-    if (id != expected) break;
-    ++expected;
-  }
-  const bool gap = expected != state.oldest_segment_id + files_.segments.size();
-  if (gap || expected <= state.newest_segment_id)
-    findings_.push_back({path_of(expected), 0, 0, 0, TailClass::corrupt,
-                         fmt::format("the segment is missing; the hard state names {} to {}", state.oldest_segment_id,
-                                     state.newest_segment_id)});
   return {};
+}
+
+/// Segments that are not there: among the used ones a loss, among those made ahead perhaps none.
+void Recovery::check_ids() {
+  const HardState& state = hard_state_.value();
+  const std::uint64_t last_used = used_ == 0 ? state.oldest_segment_id - 1 : files_.segments[used_ - 1];
+  for (std::uint64_t id = state.oldest_segment_id; id <= std::max(last_used, state.newest_segment_id); ++id) {
+    if (std::ranges::binary_search(files_.segments, id)) continue;
+    const SpareFlaw missing = missing_spare(options_.directory, id, state);
+    if (id > last_used)
+      flaws_.push_back(missing);
+    else
+      findings_.push_back({missing.file, 0, 0, 0, TailClass::corrupt, missing.cause});
+  }
 }
 
 Result<void> Recovery::settle_writes() {
@@ -105,16 +113,27 @@ Result<void> Recovery::settle_writes() {
   return disk_.sync_directory(options_.directory);
 }
 
+Result<void> Recovery::find_last_used() {
+  for (used_ = files_.segments.size(); used_ > 0; --used_) {
+    if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
+    if (is_blank(segment_)) continue;
+    last_header_ = segment_.header();
+    break;
+  }
+  return {};
+}
+
 Result<void> Recovery::check_headers() {
   const HardState& state = hard_state_.value();
   std::optional<SegmentHeader> previous;
-  for (const std::uint64_t id : files_.segments) {
+  for (std::size_t i = 0; i < files_.segments.size(); ++i) {
+    const std::uint64_t id = files_.segments[i];
     if (auto opened = segment_.open(path_of(id)); !opened) return opened;
     const SegmentHeader& header = segment_.header();
     const auto& defect = segment_.header_defect();
     if (defect && defect->incompatible)
       return fail(ErrorCode::incompatible, fmt::format("{}: {}", path_of(id), defect->cause));
-    if (!defect && (header.cluster_id != state.cluster_id || header.replica_id != state.replica_id))
+    if (segment_.header_known() && (header.cluster_id != state.cluster_id || header.replica_id != state.replica_id))
       return fail(
           ErrorCode::incompatible,
           fmt::format("{} belongs to cluster {}, replica {}, and this directory to cluster {}, replica {}", path_of(id),
@@ -124,18 +143,14 @@ Result<void> Recovery::check_headers() {
     if (!defect && header.segment_id != id) evidence = fmt::format("its header says segment {}", header.segment_id);
     if (!defect && previous && previous->segment_id + 1 == id && header.prev_nonce != previous->nonce)
       evidence = "it does not follow from the segment before";
-    if (!evidence.empty()) findings_.push_back({path_of(id), 0, 0, 0, TailClass::corrupt, evidence});
-    previous = header;
-  }
-  return {};
-}
-
-Result<void> Recovery::find_last_used() {
-  for (used_ = files_.segments.size(); used_ > 0; --used_) {
-    if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
-    if (is_blank(segment_)) continue;
-    last_header_ = segment_.header();
-    break;
+    previous = segment_.header_known() ? std::optional(header) : std::nullopt;
+    if (i < used_) {
+      if (!evidence.empty()) findings_.push_back({path_of(id), 0, 0, 0, TailClass::corrupt, evidence});
+    } else if (const auto flaw = flaw_of_spare(segment_, id, state)) {
+      flaws_.push_back(*flaw);
+    } else if (!evidence.empty()) {
+      flaws_.push_back({id, path_of(id), evidence, TailClass::corrupt});
+    }
   }
   return {};
 }
@@ -173,6 +188,11 @@ Result<void> Recovery::scan_all() {
   return {};
 }
 
+void Recovery::judge_spares() {
+  const bool unsealed = used_ > 0 && !last_.sealed && (last_.tail == TailClass::clean || last_.tail == TailClass::torn);
+  for (const SpareFlaw& flaw : flaws_) findings_.push_back(judge_spare(flaw, hard_state_.value(), position_, unsealed));
+}
+
 Result<void> Recovery::one_verdict() {
   const auto is = [&](TailClass wanted) {
     return std::ranges::find(findings_, wanted, [](const Finding& finding) { return finding.tail; });
@@ -195,21 +215,32 @@ Result<void> Recovery::one_verdict() {
 
 Result<void> Recovery::judge() {
   if (auto checked = check_identity(); !checked) return checked;
-  if (auto checked = check_ids(); !checked) return checked;
+  if (auto listed = list_segments(); !listed) return listed;
   if (auto synced = settle_writes(); !synced) return synced;
-  if (auto checked = check_headers(); !checked) return checked;
-  // A segment that is missing or foreign makes the rest meaningless.
-  if (!findings_.empty()) return one_verdict();
   if (auto found = find_last_used(); !found) return found;
+  if (auto checked = check_headers(); !checked) return checked;
+  check_ids();
+  // A used segment that is missing or foreign makes the rest meaningless.
+  if (!findings_.empty()) return one_verdict();
   if (auto scanned = scan_all(); !scanned) return scanned;
+  judge_spares();
   return one_verdict();
+}
+
+/// Of what an operator, or a cluster, has given up.
+Result<void> Recovery::keep_bad_copies() const {
+  for (const Finding& finding : findings_) {
+    if (finding.tail != TailClass::ambiguous) continue;
+    const auto id = segment_id_of(std::string_view(finding.file).substr(options_.directory.size() + 1));
+    if (!id) continue;
+    if (auto copied = keep_bad_copy(disk_, options_.directory, *id); !copied) return copied;
+  }
+  return {};
 }
 
 Result<void> Recovery::seal_last() {
   if (used_ == 0 || last_.sealed) return {};
   const std::uint64_t id = files_.segments[used_ - 1];
-  if (last_.tail == TailClass::ambiguous)
-    if (auto copied = keep_bad_copy(disk_, options_.directory, id); !copied) return copied;
   auto file = disk_.open(path_of(id), OpenMode::write_direct);
   if (!file) return std::unexpected(file.error());
   BlockHeader header = control_header(BlockType::seal, last_header_, position_);
@@ -253,11 +284,16 @@ Result<void> Recovery::keep_damage() {
 
 /// Before the tail is cut: a crash in between must not forget that it was there.
 Result<void> Recovery::enter_limbo() {
-  if (!options_.cluster || last_.tail != TailClass::ambiguous) return {};
+  const auto is_ambiguous = [](const Finding& finding) { return finding.tail == TailClass::ambiguous; };
+  const auto ambiguous = static_cast<std::uint64_t>(std::ranges::count_if(findings_, is_ambiguous));
+  if (!options_.cluster || ambiguous == 0) return {};
   HardState next = hard_state_.value();
   if (next.recovery_state == RecoveryState::normal) next.recovery_state = RecoveryState::limbo;
-  const std::uint64_t first_gone = position_.index + 1;
-  next.limbo_index = std::max(next.limbo_index, first_gone + last_header_.max_inflight - 1);
+  // Of a tail, no more is gone than was in flight; of a whole segment, no more than it has room for.
+  const bool tail_alone = ambiguous == 1 && last_.tail == TailClass::ambiguous;
+  const std::uint64_t gone =
+      tail_alone ? last_header_.max_inflight : ambiguous * (max_segment_bytes / disk_block_bytes);
+  next.limbo_index = std::max(next.limbo_index, position_.index + gone);
   return hard_state_.store(next);
 }
 
@@ -265,6 +301,7 @@ Result<void> Recovery::settle() {
   segment_.close();
   if (damaged_) return keep_damage();
   if (auto entered = enter_limbo(); !entered) return entered;
+  if (auto kept = keep_bad_copies(); !kept) return kept;
   if (auto sealed = seal_last(); !sealed) return sealed;
   HardState next = hard_state_.value();
   ++next.incarnation;

@@ -181,10 +181,10 @@ TEST_CASE("a shortened last segment is never taken for a crash") {
   }
 }
 
-TEST_CASE("T24, T25: a missing segment is missed, be it the first, one in the middle, or the newest") {
+TEST_CASE("T24, T25: a missing segment is missed, be it the first, one in the middle, or the newest used") {
   const std::uint64_t newest = [] {
     Journal journal(40);
-    return journal.disk.list(directory)->size() - 1;
+    return journal.disk.list(directory)->size() - 1 - small_journal.spare_segments;
   }();
   REQUIRE(newest > 3);
   for (const std::uint64_t id : {std::uint64_t{1}, std::uint64_t{2}, newest}) {

@@ -7,7 +7,10 @@
 #include <cstring>
 #include <optional>
 
+#include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
+#include "journal/file_copy.hpp"
+#include "journal/inspect.hpp"
 #include "journal/recovery.hpp"
 #include "journal/segment_builder.hpp"
 #include "journal/segment_scan.hpp"
@@ -19,31 +22,40 @@ std::string path_of(const std::string& directory, std::uint64_t id) {
   return directory + "/" + segment_name(id);
 }
 
-/// A segment's header, when its file has a sound one.
-std::optional<SegmentHeader> sound_header(Disk& disk, const std::string& directory, std::uint64_t id,
-                                          const HardState& state) {
+/// The header a segment is written anew with.
+Result<SegmentHeader> header_for(Disk& disk, const std::string& directory, std::uint64_t id, const HardState& state) {
   BlockStream segment(disk);
-  if (!segment.open(path_of(directory, id)) || segment.header_defect()) return std::nullopt;
-  const SegmentHeader& header = segment.header();
-  const bool ours = header.segment_id == id && header.cluster_id == state.cluster_id;
-  return ours ? std::optional(header) : std::nullopt;
+  const bool own = segment.open(path_of(directory, id)) && segment.header_known() &&
+                   segment.header().segment_id == id && segment.header().cluster_id == state.cluster_id;
+  if (own) return segment.header();
+  if (const auto header = derived_segment_header(disk, directory, id, state, true)) return *header;
+  return fail(ErrorCode::corrupt, fmt::format("nothing in {} tells what the header of {} was; restore {} from a backup "
+                                              "or another replica",
+                                              directory, segment_name(id), directory));
 }
 
-/// The header of a segment that has lost its own, from those beside it.
-Result<SegmentHeader> header_for(Disk& disk, const std::string& directory, std::uint64_t id, const HardState& state) {
-  if (const auto own = sound_header(disk, directory, id, state)) return *own;
-  const auto previous = sound_header(disk, directory, id - 1, state);
-  const auto next = sound_header(disk, directory, id + 1, state);
-  if (!previous && !next)
-    return fail(ErrorCode::corrupt, fmt::format("{} and the segments beside it have lost their headers; restore {} "
-                                                "from a backup or another replica",
-                                                segment_name(id), directory));
-  SegmentHeader header = previous ? *previous : *next;
-  header.segment_id = id;
-  header.prev_nonce = previous ? previous->nonce : 0;
-  header.nonce = next ? next->prev_nonce : xxh3_64(object_bytes(header));
-  finish_segment_header(header);
-  return header;
+/// Makes the file that is ready under `temporary` the segment, and keeps a copy of the one it replaces.
+Result<void> replace_segment(Disk& disk, const std::string& directory, std::uint64_t id, const std::string& temporary) {
+  const auto files = list_journal(disk, directory);
+  if (!files) return std::unexpected(files.error());
+  if (std::ranges::binary_search(files->segments, id))
+    if (auto kept = keep_bad_copy(disk, directory, id); !kept) return kept;
+  if (auto renamed = disk.rename(temporary, path_of(directory, id)); !renamed) return renamed;
+  return disk.sync_directory(directory);
+}
+
+/// The segment as it is, but for its header.
+Result<void> write_header(Disk& disk, const std::string& directory, std::uint64_t id, const SegmentHeader& header) {
+  const std::string name = segment_name(id) + ".tmp";
+  if (auto copied = copy_file(disk, path_of(directory, id), directory, name); !copied) return copied;
+  auto file = disk.open(directory + "/" + name, OpenMode::write_direct);
+  if (!file) return std::unexpected(file.error());
+  AlignedBuffer sector(sizeof header);
+  std::memcpy(sector.data(), &header, sizeof header);
+  auto result = disk.write(*file, 0, sector.span());
+  if (result) result = disk.sync(*file);
+  disk.close(*file);
+  return result ? replace_segment(disk, directory, id, directory + "/" + name) : result;
 }
 
 class Filling {
@@ -69,6 +81,7 @@ class Filling {
   const std::string& directory_;
   const Hole& hole_;
   std::span<const BatchView> batches_;
+  HardState state_;
   HistoryPosition before_;  ///< what the segment's first block follows from
   std::vector<Kept> kept_;
   std::uint64_t bytes_behind_ = 0;
@@ -98,7 +111,7 @@ Result<void> Filling::check_batches() const {
 Result<void> Filling::gather() {
   before_ = hole_.before;
   BlockStream segment(disk_);
-  if (!segment.open(path_of(directory_, hole_.segment_id)) || segment.header_defect()) return {};
+  if (!open_past_header(segment, disk_, directory_, hole_.segment_id, state_) || !segment.header_known()) return {};
   bool first = true;
   do {
     for (;;) {
@@ -107,7 +120,7 @@ Result<void> Filling::gather() {
       if (block.verdict != BlockVerdict::valid) break;
       const BlockHeader& header = *block.header;
       const HistoryPosition start = position_before(header);
-      const bool behind = start.index > hole_.before.index;
+      const bool behind = hole_.header == Hole::Header::sound && start.index > hole_.before.index;
       if (std::exchange(first, false) && !behind) before_ = start;
       if (header.type != BlockType::mark && header.type != BlockType::seal) {
         kept_.push_back({segment.offset(), header, behind});
@@ -130,7 +143,7 @@ Result<void> Filling::add_schema(SegmentBuilder& file) {
   if (!files) return std::unexpected(files.error());
   for (const std::uint64_t id : files->segments) {
     BlockStream segment(disk_);
-    if (!segment.open(path_of(directory_, id)) || segment.header_defect()) continue;
+    if (!segment.open(path_of(directory_, id)) || !segment.header_known()) continue;
     const BlockExamination block = segment.examine();
     const bool found = block.verdict == BlockVerdict::valid && block.header->type == BlockType::schema &&
                        block.header->schema_id == wanted;
@@ -178,24 +191,24 @@ Result<std::size_t> Filling::run() {
   if (auto checked = check_batches(); !checked) return std::unexpected(checked.error());
   const auto state = look_at_hard_state(disk_, directory_);
   if (!state) return std::unexpected(state.error());
-  const auto header = header_for(disk_, directory_, hole_.segment_id, *state);
+  state_ = *state;
+  const auto header = header_for(disk_, directory_, hole_.segment_id, state_);
   if (!header) return std::unexpected(header.error());
+  if (hole_.header == Hole::Header::restored) {
+    if (auto written = write_header(disk_, directory_, hole_.segment_id, *header); !written)
+      return std::unexpected(written.error());
+    return 0;
+  }
   if (auto gathered = gather(); !gathered) return std::unexpected(gathered.error());
 
-  const std::string path = path_of(directory_, hole_.segment_id);
-  const std::string temporary = path + ".tmp";
+  const std::string temporary = path_of(directory_, hole_.segment_id) + ".tmp";
   std::size_t filled = 0;
   Result<void> result;
   {
     SegmentBuilder file(disk_, temporary, *header, before_);
     result = write_file(file, filled);
   }
-  const auto files = list_journal(disk_, directory_);
-  if (result && !files) result = std::unexpected(files.error());
-  if (result && std::ranges::binary_search(files->segments, hole_.segment_id))
-    result = keep_bad_copy(disk_, directory_, hole_.segment_id);
-  if (result) result = disk_.rename(temporary, path);
-  if (result) result = disk_.sync_directory(directory_);
+  if (result) result = replace_segment(disk_, directory_, hole_.segment_id, temporary);
   if (!result) return std::unexpected(result.error());
   return filled;
 }
@@ -203,6 +216,42 @@ Result<std::size_t> Filling::run() {
 std::string range_text(const Hole& hole) {
   return hole.chain ? fmt::format("batches {} to {}", hole.before.index + 1, hole.last_index)
                     : fmt::format("batches {} to {} at least", hole.before.index + 1, hole.last_index);
+}
+
+/// What a hole's repair did, in a line.
+std::string done_text(const Hole& hole) {
+  const std::string name = segment_name(hole.segment_id);
+  return hole.header == Hole::Header::restored
+             ? fmt::format("{}: its header is what it was again ({}); the damaged file is kept as {}.bad", name,
+                           hole.cause, name)
+             : fmt::format("{}: written anew from its sound blocks ({}); the damaged file is kept as {}.bad", name,
+                           hole.cause, name);
+}
+
+/// Writing a segment anew ends it where its sound blocks end: not to be done over what only an operator gives up.
+Result<bool> may_be_written(Disk& disk, const std::string& directory, std::span<const Hole> holes, const Hole& hole,
+                            bool accept_tail) {
+  if (hole.lacks_batches()) return false;
+  if (hole.header != Hole::Header::derived) return true;
+  const auto lacks = [&](const Hole& other) { return other.segment_id == hole.segment_id && other.lacks_batches(); };
+  if (std::ranges::any_of(holes, lacks)) return false;
+  if (accept_tail) return true;
+  const auto info = inspect_journal(disk, directory, InspectDepth::blocks);
+  if (!info) return std::unexpected(info.error());
+  return std::ranges::none_of(info->findings, [&](const Finding& finding) {
+    return finding.tail == TailClass::ambiguous && finding.file == path_of(directory, hole.segment_id);
+  });
+}
+
+/// Which hole needs no other data, the first of them; holes.size() when none does.
+Result<std::size_t> find_derivable(Disk& disk, const std::string& directory, std::span<const Hole> holes,
+                                   bool accept_tail) {
+  for (std::size_t i = 0; i < holes.size(); ++i) {
+    const auto may = may_be_written(disk, directory, holes, holes[i], accept_tail);
+    if (!may) return std::unexpected(may.error());
+    if (*may) return i;
+  }
+  return holes.size();
 }
 
 }  // namespace
@@ -226,18 +275,18 @@ Result<RepairReport> repair_journal(Disk& disk, const std::string& directory, bo
     for (std::optional<Hole> last;;) {
       auto holes = find_holes(disk, directory);
       if (!holes) return std::unexpected(holes.error());
-      const auto derivable = std::ranges::find_if(*holes, [](const Hole& hole) { return !hole.lacks_batches(); });
-      const bool no_progress = derivable != holes->end() && last && last->segment_id == derivable->segment_id &&
-                               last->before == derivable->before;
-      if (derivable == holes->end() || no_progress) {
+      const auto derivable = find_derivable(disk, directory, *holes, accept_tail);
+      if (!derivable) return std::unexpected(derivable.error());
+      const Hole* next = *derivable < holes->size() ? &(*holes)[*derivable] : nullptr;
+      const bool no_progress = next != nullptr && last && last->segment_id == next->segment_id &&
+                               last->before == next->before && last->header == next->header;
+      if (next == nullptr || no_progress) {
         report.left = std::move(*holes);
         break;
       }
-      if (auto filled = fill_hole(disk, directory, *derivable, {}); !filled) return std::unexpected(filled.error());
-      last = *derivable;
-      report.done.push_back(
-          fmt::format("{}: written anew from its sound blocks ({}); the damaged file is kept as {}.bad",
-                      segment_name(derivable->segment_id), derivable->cause, segment_name(derivable->segment_id)));
+      if (auto filled = fill_hole(disk, directory, *next, {}); !filled) return std::unexpected(filled.error());
+      last = *next;
+      report.done.push_back(done_text(*next));
     }
   }
   if (!report.left.empty() || !accept_tail) return report;

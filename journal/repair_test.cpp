@@ -136,8 +136,10 @@ TEST_CASE("several holes, a lost header and a lost segment are filled one after 
   REQUIRE(ids.size() >= 5);
   journal.flip(1, journal.block(1, BlockType::batch, 1).first + 300);
   journal.flip(1, journal.block(1, BlockType::batch, 4).first + 300);
-  SUBCASE("a header") {
+  std::size_t least = 5;
+  SUBCASE("a header, whose blocks are all there") {
     journal.flip(2, 100);
+    least = 2;
   }
   SUBCASE("a file") {
     REQUIRE(journal.disk.remove(segment_path(2)));
@@ -150,7 +152,7 @@ TEST_CASE("several holes, a lost header and a lost segment are filled one after 
     journal.disk.overwrite(segment_path(3), sizeof(SegmentHeader),
                            std::vector<std::byte>(to - sizeof(SegmentHeader), std::byte{0x33}));
   }
-  CHECK(journal.fill_all() >= 5);
+  CHECK(journal.fill_all() >= least);
   journal.check_whole();
 }
 

@@ -145,8 +145,7 @@ std::optional<Error> unusable(const BlockStream& segment, const BlockExamination
 }
 
 bool is_blank(BlockStream& segment) {
-  const bool cut_short = !segment.header_defect() && segment.file_bytes() < segment.header().segment_bytes;
-  return !cut_short && segment.examine().verdict != BlockVerdict::valid && segment.look_behind().blank;
+  return segment.examine().verdict != BlockVerdict::valid && segment.look_behind().blank;
 }
 
 Result<SegmentScan> scan_segment(BlockStream& segment, const ScanContext& context) {

@@ -48,7 +48,7 @@ struct SegmentScan {
   std::optional<Finding> finding;  ///< when the tail is not clean
 };
 
-/// Scans an opened segment whose header is sound. An Error means that it is intact but not for this program.
+/// Scans an opened segment whose header is known. An Error means that it is intact but not for this program.
 [[nodiscard]] Result<SegmentScan> scan_segment(BlockStream& segment, const ScanContext& context);
 
 /// What the decision table says of a history that ends at `position` because `bad` was found at segment.offset().
@@ -60,8 +60,8 @@ struct EndJudgement {
 [[nodiscard]] EndJudgement judge_end(BlockStream& segment, const BlockExamination& bad, const HistoryPosition& position,
                                      const ScanContext& context);
 
-/// True when there is neither a block nor a trace of one behind the header, as in a segment made ahead. A file shorter
-/// than it was made is not: what it has lost may have been blocks.
+/// True when there is neither a block nor a trace of one behind the header, as in a segment made ahead. Whether one was
+/// lost, of a file whose header is damaged or which is shorter than it was made, journal/spares.hpp judges.
 [[nodiscard]] bool is_blank(BlockStream& segment);
 
 /// Why an intact block cannot be used here, as an Error; nothing when it can.

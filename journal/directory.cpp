@@ -71,6 +71,23 @@ Result<void> make_data_directory(Disk& disk, const std::string& directory) {
   return disk.sync_directory(parent.empty() ? "." : parent);
 }
 
+DirectoriesMade::DirectoriesMade(Disk& disk, const std::string& directory) : disk_(disk) {
+  const auto names = disk.list(directory);
+  was_empty_ = !names || names->empty();
+  for (std::filesystem::path at(directory); !at.empty(); at = at.parent_path()) {
+    if (!at.has_filename()) continue;  // "a/b/" is "a/b"
+    if (disk.list(at.string())) break;
+    missing_.push_back(at.string());
+  }
+}
+
+DirectoriesMade::~DirectoriesMade() {
+  for (const std::string& directory : missing_) {
+    const auto names = disk_.list(directory);  // what is no directory cannot be listed, and is not ours
+    if (!names || !names->empty() || !disk_.remove(directory)) break;
+  }
+}
+
 void clear_data_directory(Disk& disk, const std::string& directory) {
   static_cast<void>(disk.remove(directory + "/" + hard_state_name));
   if (!disk.sync_directory(directory)) return;

@@ -35,6 +35,23 @@ struct JournalFiles {
 [[nodiscard]] Result<void> require_journal(Disk& disk, const std::string& directory);
 /// Makes a directory, unless it is there, so that a crash does not lose it.
 [[nodiscard]] Result<void> make_data_directory(Disk& disk, const std::string& directory);
+/// The directories on the way to a new data directory that are made for it: noted before, and removed again at the end
+/// of scope, as far as they are empty, unless what was to be in them is kept.
+class DirectoriesMade {
+ public:
+  DirectoriesMade(Disk& disk, const std::string& directory);
+  DirectoriesMade(const DirectoriesMade&) = delete;
+  DirectoriesMade& operator=(const DirectoriesMade&) = delete;
+  ~DirectoriesMade();
+  void keep() { missing_.clear(); }
+  /// Whether there was nothing in it, or no directory: then all that is in it now was made since.
+  [[nodiscard]] bool was_empty() const { return was_empty_; }
+
+ private:
+  Disk& disk_;
+  std::vector<std::string> missing_;  ///< deepest first
+  bool was_empty_ = false;
+};
 /// Takes back what was made in a directory that was empty, so that a crash on the way leaves no hard state without the
 /// rest. What cannot be removed stays.
 void clear_data_directory(Disk& disk, const std::string& directory);

@@ -214,10 +214,14 @@ Result<void> Cut::fill_directory() {
 
 Result<Slice> Cut::run() {
   if (auto chosen = choose_start(); !chosen) return std::unexpected(chosen.error());
+  DirectoriesMade directories(disk_, request_.to);
   if (auto made = make_directory(); !made) return std::unexpected(made.error());
   oldest_segment_id_ = reader_->position().index == 0 ? 1 : 2;  // 1 would say that nothing is before it
   auto filled = fill_directory();
-  if (filled) return slice_;
+  if (filled) {
+    directories.keep();
+    return slice_;
+  }
   segment_.reset();
   clear_data_directory(disk_, request_.to);
   return std::unexpected(filled.error());

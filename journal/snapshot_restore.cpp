@@ -7,6 +7,7 @@
 #include "journal/directory_lock.hpp"
 #include "journal/file_copy.hpp"
 #include "journal/hard_state.hpp"
+#include "journal/hash_log.hpp"
 #include "journal/segment_file.hpp"
 #include "journal/snapshots.hpp"
 
@@ -101,6 +102,29 @@ Result<HardState> copy_journal(Disk& disk, const std::string& from, const std::s
   return *state;
 }
 
+/// The roots that the directory's history is to be compared by: the snapshot's own, and behind it those that the source
+/// recorded. A source that recorded another root for the snapshot's batch is refused.
+Result<void> make_hash_log(Disk& disk, const SnapshotRestore& restore, const SnapshotHeader& header,
+                           const HardState& state) {
+  auto log = HashLog::open(disk, restore.directory, state.cluster_id, state.replica_id, UINT64_MAX);
+  if (!log) return std::unexpected(log.error());
+  HashEntry start;
+  start.kind = HashKind::resumed;
+  start.index = header.index;
+  start.last_seq = header.seq;
+  start.time_ns = header.time_ns;
+  start.state_root = header.root;
+  start.effects = header.effects;
+  start.chain = header.chain;
+  if (auto added = log->append(start); !added) return added;
+  const auto recorded = restore.journal ? read_hash_log(disk, *restore.journal) : Result<HashLogContent>{};
+  if (recorded)  // it may have none
+    for (const HashEntry& entry : recorded->entries)
+      if (entry.index >= header.index)
+        if (auto added = log->append(entry); !added) return added;
+  return log->sync();
+}
+
 /// Everything is durable under its name before the hard state gets its own.
 Result<void> fill_directory(Disk& disk, const SnapshotRestore& restore, const SnapshotReader& snapshot) {
   const SnapshotHeader& header = snapshot.header();
@@ -109,6 +133,7 @@ Result<void> fill_directory(Disk& disk, const SnapshotRestore& restore, const Sn
   if (!state) return std::unexpected(state.error());
   auto copied = copy_file(disk, restore.snapshot, restore.directory, snapshot_name(header.index));
   if (!copied) return copied;
+  if (auto made = make_hash_log(disk, restore, header, *state); !made) return made;
   return HardStateFile::create(disk, restore.directory, *state);
 }
 
@@ -118,6 +143,7 @@ Result<SnapshotHeader> restore_directory(Disk& disk, const SnapshotRestore& rest
   if (auto verified = verify_snapshot(disk, restore.snapshot); !verified) return std::unexpected(verified.error());
   const auto snapshot = SnapshotReader::open(disk, restore.snapshot);
   if (!snapshot) return std::unexpected(snapshot.error());
+  DirectoriesMade directories(disk, restore.directory);
   if (auto made = make_data_directory(disk, restore.directory); !made) return std::unexpected(made.error());
   const auto lock = DirectoryLock::take(disk, restore.directory);
   if (!lock) return std::unexpected(lock.error());
@@ -126,6 +152,7 @@ Result<SnapshotHeader> restore_directory(Disk& disk, const SnapshotRestore& rest
     clear_data_directory(disk, restore.directory);
     return std::unexpected(filled.error());
   }
+  directories.keep();
   return snapshot->header();
 }
 

@@ -3,9 +3,10 @@
 
 /// Makes a data directory out of a snapshot: one that a node starts from, with the snapshot's state as its past. Its
 /// journal is a sealed segment without batches that says where the history stands; or the segments of another
-/// directory's journal, from the one that holds the batch behind the snapshot on. The hard state is written last, when
+/// directory's journal, from the one that holds the batch behind the snapshot on. Its hash log begins with the
+/// snapshot's roots, and goes on with what the other directory recorded behind it. The hard state is written last, when
 /// all else is durable, so what a crash leaves half made is no data directory, and a start refuses it; what an error
-/// leaves is removed. Both directories are locked meanwhile.
+/// leaves is removed, the directories that were made for it too. Both directories are locked meanwhile.
 ///
 /// Blocking calls; one thread.
 

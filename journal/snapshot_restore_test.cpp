@@ -5,6 +5,7 @@
 
 #include "journal/directory.hpp"
 #include "journal/hard_state.hpp"
+#include "journal/hash_log.hpp"
 #include "journal/retention.hpp"
 #include "journal/snapshots.hpp"
 #include "journal/testing/example_snapshot.hpp"
@@ -79,6 +80,55 @@ TEST_CASE("a directory restored with a journal goes on behind that") {
     REQUIRE(restore_directory(from.disk, from.order(true)));
     check_goes_on(from.disk, from.history, 60, index);
   }
+}
+
+TEST_CASE("a restored directory's hash log begins with the snapshot, and goes on as the source recorded it") {
+  Source from(20);
+  const HardState state = look_at_hard_state(from.disk, source).value();
+  const SnapshotHeader header = SnapshotReader::open(from.disk, from.order(false).snapshot)->header();
+  const auto entry = [&](std::uint64_t index, HashKind kind) {
+    HashEntry made;
+    made.kind = kind;
+    made.index = index;
+    made.state_root = index == header.index ? header.root : Digest{index, 1};
+    made.effects = index == header.index ? header.effects : Digest{index, 2};
+    made.chain = index == header.index ? header.chain : Digest{index, 3};
+    return made;
+  };
+  Digest at_snapshot = header.root;
+  {
+    auto log = HashLog::open(from.disk, source, state.cluster_id, state.replica_id, 60);
+    REQUIRE(log);
+    REQUIRE(log->append(entry(10, HashKind::checkpoint)));
+    HashEntry same = entry(20, HashKind::checkpoint);
+    SUBCASE("which agrees with the snapshot") {}
+    SUBCASE("and another root for the snapshot's batch is refused") {
+      at_snapshot.low ^= 1;
+    }
+    same.state_root = at_snapshot;
+    REQUIRE(log->append(same));
+    REQUIRE(log->append(entry(40, HashKind::checkpoint)));
+    REQUIRE(log->append(entry(60, HashKind::closing)));
+  }
+  if (at_snapshot != header.root) {
+    const auto refused = restore_directory(from.disk, from.order(true));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::diverged);
+    CHECK_FALSE(from.disk.list(target));
+    return;
+  }
+  REQUIRE(restore_directory(from.disk, from.order(true)));
+  const auto content = read_hash_log(from.disk, target);
+  REQUIRE(content);
+  REQUIRE(content->entries.size() == 3);
+  CHECK(content->entries[0].kind == HashKind::resumed);
+  CHECK(content->entries[0].state_root == header.root);
+  CHECK(content->entries[1].index == 40);
+  CHECK(content->entries[2].kind == HashKind::closing);
+
+  clear_data_directory(from.disk, target);
+  REQUIRE(restore_directory(from.disk, from.order(false)));
+  CHECK(read_hash_log(from.disk, target)->entries.size() == 1);
 }
 
 /// Another life of the source's history: equal up to a batch, different behind it.
@@ -165,7 +215,7 @@ TEST_CASE("T32: a snapshot is not restored with a journal that it does not fit, 
   const auto refused = restore_directory(from.disk, order);
   REQUIRE_FALSE(refused);
   CHECK_MESSAGE(refused.error().code == expected, refused.error().message);
-  CHECK(from.disk.list(target)->empty());
+  CHECK_FALSE(from.disk.list(target));  // nor the directory
   // What is refused once keeps nothing from being done right.
   CHECK(restore_directory(from.disk, from.order(true)));
 }
@@ -220,7 +270,7 @@ TEST_CASE("T32: a power cut or an error at any operation of a restore leaves the
       Source full(20);
       full.disk.fail_at(at, MemoryDisk::Fault::error, ENOSPC);
       if (restore_directory(full.disk, full.order(with_journal))) continue;
-      CHECK(full.disk.list(target)->empty());
+      CHECK_FALSE(full.disk.list(target));  // the directory has gone too
       CHECK(restore_directory(full.disk, full.order(with_journal)));
     }
     CHECK(whole > 0);

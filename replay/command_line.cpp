@@ -239,7 +239,7 @@ void add_snapshot(CLI::App& app, Action& action) {
 
   auto* restore = command->add_subcommand("restore", "make a data directory that `serve` goes on from");
   auto restored = std::make_shared<SnapshotRestoreOptions>();
-  restore->add_option("FILE", restored->snapshot, "the snapshot")->required()->check(CLI::ExistingFile);
+  restore->add_option("FILE", restored->snapshot, "the snapshot")->required();
   restore->add_option("--data", restored->data, "the directory to make: missing or empty")->required();
   restore->add_option("--journal", restored->journal, "data directory of a stopped node, for the batches behind it");
   restore->add_flag("--json", restored->json, "one JSON object on stdout");

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "journal/directory.hpp"
 #include "journal/skips.hpp"
 #include "runtime/hash_page.hpp"
 #include "runtime/node_parts.hpp"
@@ -40,10 +41,20 @@ std::uint32_t executor_of_actor(const void* execution, const Address& actor) {
 Result<void> Node::Parts::open() {
   if (const auto valid = validate(config); !valid) return valid;
   layout = choose_layout(config);
+  DirectoriesMade directories(reactors[0]->disk(), config.data);
   auto recovered = recover_journal();
   if (!recovered) return std::unexpected(recovered.error());
-  identity = recovered->hard_state.value();
-  if (auto run = run_journal(recovered->position); !run) return run;
+  const bool created = recovered->created && directories.was_empty();
+  auto opened = open_on(*recovered);
+  // A first start that is refused leaves nothing; the hold on the directory is still there, so nobody else's goes.
+  if (!opened && created) clear_data_directory(reactors[0]->disk(), config.data);
+  if (opened) directories.keep();
+  return opened;
+}
+
+Result<void> Node::Parts::open_on(Recovered& recovered) {
+  identity = recovered.hard_state.value();
+  if (auto run = run_journal(recovered.position); !run) return run;
   sequencer = std::make_unique<Sequencer>(execution->pool(), history.end,
                                           Sequencer::Options{.seal_depth = config.seal_depth,
                                                              .schema_id = application.schema_id(),
@@ -53,8 +64,8 @@ Result<void> Node::Parts::open() {
   for (const auto& [session, last_activity_ns] : execution->sessions())
     sequencer->add_session(session, last_activity_ns);
   if (halted_before) {
-    untouched.emplace(std::move(*recovered));
-  } else if (auto opened = open_journal(std::move(*recovered)); !opened) {
+    untouched.emplace(std::move(recovered));
+  } else if (auto opened = open_journal(std::move(recovered)); !opened) {
     return opened;
   }
   if (auto bound = open_perimeters(); !bound) return bound;

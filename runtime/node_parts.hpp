@@ -76,6 +76,7 @@ struct Node::Parts {
       : application(actors), resp_application(resp_commands), config(options), clock(time) {}
 
   Result<void> open();
+  Result<void> open_on(Recovered& recovered);
   Result<Recovered> recover_journal();
   Result<void> run_journal(const HistoryPosition& end);
   Result<HistoryRun> run_from(const HistoryStart& start, std::uint64_t last_seq);

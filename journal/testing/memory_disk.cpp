@@ -261,6 +261,11 @@ Result<void> MemoryDisk::rename(const std::string& from, const std::string& to) 
 }
 
 Result<void> MemoryDisk::remove(const std::string& path) {
+  if (const auto names = list(path); names && names->empty()) {
+    if (auto stepped = step_or_fail("remove", path); !stepped) return stepped;
+    directories_.erase(without_trailing_slash(path));
+    return {};
+  }
   if (!names_.contains(path)) return std::unexpected(system_error("remove", path, ENOENT));
   if (auto stepped = step_or_fail("remove", path); !stepped) return stepped;
   change_name({path, nullptr, ""});

@@ -276,8 +276,8 @@ def nothing_there():
     refused(7, [a_file, "Not a directory", "another place"], bank, "serve", "--data", a_file, *at)
     refused(3, [half_made, "interrupted"], bank, "serve", "--data", half_made, *at)
     refused(2, [a_file, "name a directory"], lockstep, "doctor", "--data", a_file)
-    refused(2, [missing], lockstep, "snapshot", "restore", missing, "--data", work + "/restored")
-    refused(2, [empty], lockstep, "snapshot", "restore", empty, "--data", work + "/restored")
+    refused(7, [missing, "No such file"], lockstep, "snapshot", "restore", missing, "--data", work + "/restored")
+    refused(2, [empty, "*.snp"], lockstep, "snapshot", "restore", empty, "--data", work + "/restored")
     refused(3, [a_file, "not the size of a whole snapshot"], lockstep, "snapshot", "restore", a_file, "--data", empty)
     assert not os.path.exists(work + "/restored") and os.listdir(empty) == []
     refused(7, ["/nonexistent"], lockstep, "journal", "info", "/nonexistent/journal")
@@ -286,6 +286,43 @@ def nothing_there():
     refused(5, ["127.0.0.1:1  ", "not compared: no connection"], lockstep, "hash", "compare", "127.0.0.1:1", first)
     refused(7, ["/nonexistent", "admin address"], lockstep, "hash", "show", "/nonexistent/journal")
     refused(5, ["127.0.0.1:1: no connection"], lockstep, "hash", "show", "127.0.0.1:1")
+
+
+def what_is_refused_leaves_nothing():
+    """A directory that a command made before it failed would be served as a new cluster by the next start."""
+    first, made = work + "/first", work + "/made/for/nothing"
+    with Node(bank, first) as node:
+        taken = subprocess.Popen([lockstep, "snapshot", "take", node.addresses["admin"]], stdout=subprocess.PIPE, text=True)
+        while taken.poll() is None:
+            load(node, 2000)
+        snapshot = taken.stdout.read().strip()
+        assert taken.returncode == 0 and snapshot.endswith(".snp"), snapshot
+        refused(7, ["lock", first], lockstep, "snapshot", "restore", snapshot, "--data", made, "--journal", first)
+        port = node.addresses["listen"]
+        for at in (["--listen", port], ["--listen", "127.0.0.1:0", "--admin", port]):
+            refused(7, ["listen"], bank, "serve", "--data", made, *at)
+        refused(2, ["no such address"], bank, "serve", "--data", made, "--listen", "192.0.2.1:1")
+        node.stop()
+    refused(7, ["No such file"], lockstep, "snapshot", "restore", snapshot, "--data", made, "--journal", work + "/never")
+    refused(2, ["Redis"], bank, "serve", "--data", made, "--listen", "127.0.0.1:0", "--resp", "127.0.0.1:0")
+    refused(2, ["no batch"], lockstep, "journal", "cut", first, "99999999..999999999", "--with-snapshot", "-o", made)
+    assert not os.path.exists(work + "/made")
+    # What was there before stays, and what somebody else keeps there too.
+    os.makedirs(made)
+    refused(2, ["Redis"], bank, "serve", "--data", made, "--listen", "127.0.0.1:0", "--resp", "127.0.0.1:0")
+    assert os.listdir(made) == []
+    with open(made + "/notes.txt", "w") as file:
+        file.write("mine")
+    refused(2, ["Redis"], bank, "serve", "--data", made, "--listen", "127.0.0.1:0", "--resp", "127.0.0.1:0")
+    assert "notes.txt" in os.listdir(made)
+    refused(7, ["Not a directory"], lockstep, "snapshot", "restore", snapshot, "--data", made + "/notes.txt")
+    refused(7, ["Not a directory"], bank, "serve", "--data", made + "/notes.txt", "--listen", "127.0.0.1:0")
+    assert "notes.txt" in os.listdir(made)
+    shutil.rmtree(work + "/made")
+    # A directory that was restored is compared at once.
+    run(lockstep, "snapshot", "restore", snapshot, "--data", made)
+    restored = json.loads(run(lockstep, "hash", "compare", made, first, "--json"))
+    assert restored["verdict"] == "equal" and f"{restored['batch']:016x}" in snapshot, restored
 
 
 def several_perimeters():
@@ -328,7 +365,8 @@ def doctor():
 with tempfile.TemporaryDirectory() as work:
     for scene in (usage_and_help, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
                   a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
-                  damage_is_refused, nothing_there, several_perimeters, idles_quietly, doctor):
+                  damage_is_refused, nothing_there, what_is_refused_leaves_nothing, several_perimeters,
+                  idles_quietly, doctor):
         started = time.monotonic()
         scene()
         print(f"{scene.__name__}: ok ({time.monotonic() - started:.1f} s)", flush=True)

@@ -76,6 +76,8 @@ check(data, True)
 alone = os.path.join(scratch, "alone")
 run(lockstep, "snapshot", "restore", first["file"], "--data", alone)
 run(lockstep, "snapshot", "restore", first["file"], "--data", alone, status=2)
+compared = json.loads(run(lockstep, "hash", "compare", data, alone, "--json"))
+assert compared["verdict"] == "equal" and compared["batch"] == first["batch"], compared
 check(alone, False)
 check(alone, False)
 replayed = json.loads(run(kv, "replay", "verify", "--data", alone, "--json"))
@@ -83,6 +85,8 @@ assert replayed["from_batch"] == first["batch"] and replayed["verdict"] == "equa
 
 behind = os.path.join(scratch, "behind")
 run(lockstep, "snapshot", "restore", second["file"], "--data", behind, "--journal", data)
+compared = json.loads(run(lockstep, "hash", "compare", data, behind, "--json"))
+assert compared["verdict"] == "equal" and compared["batch"] > second["batch"], compared
 check(behind, True)
 ends = [json.loads(run(kv, "replay", "verify", "--data", d, "--json")) for d in (data, behind)]
 assert ends[0]["verdict"] == ends[1]["verdict"] == "equal", ends

@@ -179,7 +179,7 @@ Result<JournalInfo> Inspection::run() {
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
   for (const SpareFlaw& flaw : flaws_)
     info_.findings.push_back(judge_spare(flaw, info_.hard_state, info_.last, unsealed_));
-  if (info_.sound())
+  if (std::ranges::find(info_.findings, TailClass::corrupt, &Finding::tail) == info_.findings.end())
     std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));
   std::ranges::sort(info_.schema_ids);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <utility>
 
@@ -18,7 +19,11 @@ namespace {
 class Recovery {
  public:
   Recovery(Disk& disk, const RecoveryOptions& options, HardStateFile hard_state)
-      : disk_(disk), options_(options), hard_state_(std::move(hard_state)), segment_(disk) {}
+      : disk_(disk),
+        options_(options),
+        hard_state_(std::move(hard_state)),
+        anchors_(anchors_of(hard_state_.value())),
+        segment_(disk) {}
 
   Result<void> judge();
   Result<void> settle();
@@ -37,6 +42,7 @@ class Recovery {
   Result<void> check_headers();
   void check_ids();
   void judge_spares();
+  void check_anchors();
   Result<void> keep_bad_copies() const;
   Result<void> scan_all();
   Result<void> one_verdict();
@@ -47,6 +53,7 @@ class Recovery {
   Disk& disk_;
   const RecoveryOptions& options_;
   HardStateFile hard_state_;
+  std::array<Anchor, 2> anchors_;
   BlockStream segment_;
   JournalFiles files_;
   std::vector<std::uint64_t> pruned_;  ///< segments below the oldest, left by a crash
@@ -157,10 +164,9 @@ Result<void> Recovery::check_headers() {
 
 Result<void> Recovery::scan_all() {
   const HardState& state = hard_state_.value();
-  auto anchors = anchors_of(state);
   ScanContext context;
   context.durable_index = known_durable(state);
-  context.anchors = anchors;
+  context.anchors = anchors_;
   Trail trail;
   trail.start({});
   if ((state.flags & hard_state_has_truncates) != 0) context.trail = &trail;
@@ -181,16 +187,20 @@ Result<void> Recovery::scan_all() {
     last_ = std::move(*scan);
   }
   if (used_ > 0) position_ = last_.position;
-  const std::uint64_t first = starts_.empty() ? 1 : starts_.front().first_index;
-  if (std::ranges::find(findings_, TailClass::corrupt, &Finding::tail) == findings_.end())
-    std::ranges::copy(contradictions(anchors, state, first, position_, options_.directory),
-                      std::back_inserter(findings_));
   return {};
 }
 
 void Recovery::judge_spares() {
   const bool unsealed = used_ > 0 && !last_.sealed && (last_.tail == TailClass::clean || last_.tail == TailClass::torn);
   for (const SpareFlaw& flaw : flaws_) findings_.push_back(judge_spare(flaw, hard_state_.value(), position_, unsealed));
+}
+
+/// Of a history that nothing contradicts from within.
+void Recovery::check_anchors() {
+  if (std::ranges::find(findings_, TailClass::corrupt, &Finding::tail) != findings_.end()) return;
+  const std::uint64_t first = starts_.empty() ? 1 : starts_.front().first_index;
+  std::ranges::copy(contradictions(anchors_, hard_state_.value(), first, position_, options_.directory),
+                    std::back_inserter(findings_));
 }
 
 Result<void> Recovery::one_verdict() {
@@ -224,6 +234,7 @@ Result<void> Recovery::judge() {
   if (!findings_.empty()) return one_verdict();
   if (auto scanned = scan_all(); !scanned) return scanned;
   judge_spares();
+  check_anchors();
   return one_verdict();
 }
 

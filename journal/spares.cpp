@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "journal/anchors.hpp"
 #include "journal/directory.hpp"
 
 namespace lockstep {
@@ -32,10 +33,15 @@ SpareFlaw missing_spare(const std::string& directory, std::uint64_t id, const Ha
 Finding judge_spare(const SpareFlaw& flaw, const HardState& state, const HistoryPosition& last, bool unsealed) {
   const bool never_used = unsealed || flaw.segment_id > state.newest_segment_id;
   Finding finding{flaw.file, 0, 0, last.index + 1, never_used ? TailClass::torn : flaw.if_used, flaw.cause};
-  if (finding.tail == TailClass::torn)
+  const std::uint64_t durable = known_durable(state);
+  if (!never_used && durable > last.index) {
+    finding.tail = TailClass::corrupt;
+    finding.evidence += fmt::format("; batch {} was durable and is not before it", durable);
+  } else if (finding.tail == TailClass::torn) {
     finding.evidence += "; it was made ahead and never used, and the next start makes it anew";
-  else if (finding.tail == TailClass::ambiguous)
+  } else if (finding.tail == TailClass::ambiguous) {
     finding.evidence += "; the segment before is sealed, so this one may have been used";
+  }
   return finding;
 }
 

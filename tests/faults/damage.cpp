@@ -2,7 +2,8 @@
 
 /// Damage: a journal whose every batch was acknowledged, of several segments, sealed ones and spares among them, and
 /// then one thing happens to one of its files: it is cut at a byte, a bit flips, a sector or a piece of one is lost,
-/// filled at random or copied from elsewhere. Whatever it is, all is there or the start is refused.
+/// filled at random or copied from elsewhere. Whatever it is, all is there or the start is refused, and then the repair
+/// that the refusal names makes all good or says what is missing. A segment's header is never a loss.
 ///
 /// Behind a MARK that holds without exception. Without one (the process died within a millisecond of its last batch)
 /// the last K batches may look like a torn tail: the one risk the format takes, and these cases measure that it takes
@@ -35,8 +36,15 @@ struct Image {
   std::vector<std::string> files;
 };
 
+enum class Rest {
+  marked,     ///< all is vouched for
+  unmarked,   ///< killed within a millisecond of the last batch
+  restarted,  ///< sealed by a start, which made spares and appended nothing
+};
+
 /// Two lives on one directory, the first sealed and cut by the second, which was killed.
-Result<std::unique_ptr<Image>> make_image(bool marked) {
+Result<std::unique_ptr<Image>> make_image(Rest rest) {
+  const bool marked = rest != Rest::unmarked;
   auto image = std::make_unique<Image>();
   MemoryDisk disk(3);
   const std::vector<std::byte> schema(600, std::byte{9});
@@ -46,6 +54,11 @@ Result<std::unique_ptr<Image>> make_image(bool marked) {
     for (int i = 0; i < 22; ++i)
       if (!(*run)->append_random() || !(*run)->settle()) return fail(ErrorCode::io, "the preparation failed");
     if (marked) (*run)->advance(10'000'000);
+    for (int i = 0; i < 10; ++i) (*run)->poll();
+  }
+  if (rest == Rest::restarted) {
+    auto run = JournalRun::start(disk, data_directory, image->owed.history, 3, small_journal, schema);
+    if (!run) return std::unexpected(run.error());
     for (int i = 0; i < 10; ++i) (*run)->poll();
   }
   image->disk = disk.copy();
@@ -80,7 +93,8 @@ struct Harm {
   const char* what;
   const std::string& file;
   std::uint64_t at;
-  bool thorough;  ///< more is checked
+  bool thorough;              ///< more is checked
+  std::string_view due = {};  ///< the verdict it must come to, when only one is right
 };
 
 /// One case: damages a copy of the image, and looks.
@@ -95,6 +109,8 @@ void run_case(Campaign& campaign, const Image& image, const Harm& harm, Do&& do_
     if (harm.thorough)
       if (auto read = check_reader(disk, owed); !read) verdict = std::unexpected(read.error());
     if (verdict) verdict = check_restart(disk, owed);
+    if (verdict && !harm.due.empty() && *verdict != harm.due)
+      verdict = broken(fmt::format("the verdict is '{}' instead of '{}'", *verdict, harm.due));
     if (verdict) return verdict;
     return fail(verdict.error().code,
                 fmt::format("{} {} at {}: {}", harm.file, harm.what, harm.at, verdict.error().message));
@@ -126,6 +142,35 @@ void flip_each_bit(Campaign& campaign, const Image& image) {
       // Not beyond the sector: the next one may be one that was written.
       bit = blank ? std::min(bit + blank_stride, (sector + sector_bytes) * 8) : bit + stride;
     }
+  }
+}
+
+/// Each bit of the segments' headers, which say nothing that is not known otherwise: of a spare it is no matter, of a
+/// used one a repair makes it good.
+void flip_headers(Campaign& campaign, const Image& image) {
+  const std::uint64_t stride = campaign.is_long() ? 1 : 61;
+  for (const std::string& file : image.files) {
+    if (!file.ends_with(".jnl")) continue;
+    const bool spare = all_zero(image.disk.bytes(file).subspan(sector_bytes));
+    for (std::uint64_t bit = campaign.seed() % stride; bit < sector_bytes * 8; bit += stride)
+      run_case(campaign, image,
+               {"with a bit of its header flipped", file, bit, true, spare ? "torn" : "refused: corrupt, repaired"},
+               [&](MemoryDisk& disk) { disk.flip_bit(file, bit); });
+  }
+}
+
+/// The whole header: of a used segment, or of a spare behind one without a SEAL, it is no loss either.
+void lose_headers(Campaign& campaign, const Image& image) {
+  for (const std::string& file : image.files) {
+    if (!file.ends_with(".jnl")) continue;
+    const bool spare = all_zero(image.disk.bytes(file).subspan(sector_bytes));
+    for (const int fill : {0, 0x5c})
+      run_case(campaign, image,
+               {"with a header filled by one byte", file, static_cast<std::uint64_t>(fill), true,
+                spare ? std::string_view() : "refused: corrupt, repaired"},
+               [&](MemoryDisk& disk) {
+                 disk.overwrite(file, 0, std::vector<std::byte>(sector_bytes, static_cast<std::byte>(fill)));
+               });
   }
 }
 
@@ -180,9 +225,15 @@ void lose_each_file(Campaign& campaign, const Image& image) {
   }
 }
 
-void damage_everything(Campaign& campaign, const Image& image) {
+void damage_files(Campaign& campaign, const Image& image) {
+  flip_headers(campaign, image);
+  lose_headers(campaign, image);
   lose_each_file(campaign, image);
   lose_each_piece(campaign, image);
+}
+
+void damage_everything(Campaign& campaign, const Image& image) {
+  damage_files(campaign, image);
   fill_each_sector_at_random(campaign, image);
   copy_sectors(campaign, image);
   cut_at_each_byte(campaign, image);
@@ -196,13 +247,17 @@ int main(int argc, char** argv) {
       "Damages an acknowledged journal in one place: a cut at each byte, a flip of each bit, each sector and piece\n"
       "lost, filled at random or copied elsewhere, each file lost or renamed. All must be there, or the start refused.",
       argc, argv);
-  for (const bool marked : {true, false}) {
-    const auto image = make_image(marked);
+  for (const Rest rest : {Rest::restarted, Rest::marked, Rest::unmarked}) {
+    const auto image = make_image(rest);
     if (!image) {
       fmt::print(stderr, "{}\n", image.error().message);
       return 1;
     }
-    damage_everything(campaign, **image);
+    // Differs from the others only in what its spares may be.
+    if (rest == Rest::restarted)
+      damage_files(campaign, **image);
+    else
+      damage_everything(campaign, **image);
   }
   return campaign.finish();
 }

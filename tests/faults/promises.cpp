@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "journal/inspect.hpp"
 #include "journal/reader.hpp"
 #include "journal/recovery.hpp"
+#include "journal/repair.hpp"
 #include "journal/testing/journal_run.hpp"
 
 namespace lockstep::faults {
@@ -37,6 +39,37 @@ std::string verdict_of(const std::vector<Finding>& findings, bool accepted) {
   return std::string(name_of(worst)) + (worst == TailClass::ambiguous && accepted ? ", accepted" : "");
 }
 
+/// What a refusal advises: a repair makes the journal whole, with all that is owed, or says what is missing and leaves
+/// it refused; by the operator's word on top of that, a journal that misses nothing starts.
+Result<std::string> check_remedy(MemoryDisk& disk, const Owed& owed) {
+  const auto report = repair_journal(disk, data_directory, false);
+  if (!report) return std::string();  // no hard state, or another program's files
+  const auto again = repair_journal(disk, data_directory, false);
+  if (!again || !again->done.empty()) return broken("a second repair has something to do");
+  const auto info = inspect_journal(disk, data_directory, InspectDepth::records);
+  const bool sound = info && info->sound();
+  if (sound) {
+    const auto started = recover(disk, {.directory = data_directory, .seed = 93});
+    if (!started) return broken("a repaired journal is refused: " + started.error().message);
+    if (started->position.index < owed.acknowledged)
+      return broken(fmt::format("a repaired journal ends with batch {}, and nothing said", started->position.index));
+    if (auto read = read_all(disk, owed); !read) return std::unexpected(read.error());
+    return std::string(", repaired");
+  }
+  if (const auto started = recover(disk, {.directory = data_directory, .seed = 93}); started)
+    return broken("a journal starts that repair and inspection call damaged");
+  if (!report->left.empty()) return std::string();
+  const auto accepted = repair_journal(disk, data_directory, true);
+  const bool of_content = info && std::ranges::all_of(info->findings, [](const Finding& finding) {
+                            return finding.tail == TailClass::torn || finding.tail == TailClass::ambiguous;
+                          });
+  if (!of_content) return std::string();
+  if (!accepted) return broken("a tail that repair calls ambiguous cannot be cut: " + accepted.error().message);
+  if (const auto started = recover(disk, {.directory = data_directory, .seed = 92}); !started)
+    return broken("a journal whose tail was cut is refused: " + started.error().message);
+  return std::string(", cut by the operator's word");
+}
+
 Result<std::string> check_refusal(MemoryDisk& disk, const Owed& owed, const Error& refusal,
                                   const std::vector<Finding>& findings, const MemoryDisk& before) {
   if (!owed.may_refuse) return broken("a restart after a mere crash was refused: " + refusal.message);
@@ -52,7 +85,9 @@ Result<std::string> check_refusal(MemoryDisk& disk, const Owed& owed, const Erro
   }
   const auto again = recover(disk, {.directory = data_directory, .accept_tail = owed.accept_tail, .seed = 96});
   if (again || again.error().message != refusal.message) return broken("a second start is not refused like the first");
-  return verdict;
+  const auto remedy = check_remedy(disk, owed);
+  if (!remedy) return remedy;
+  return verdict + *remedy;
 }
 
 /// The history a restart accepted, so that what follows is appended to that.

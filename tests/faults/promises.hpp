@@ -3,7 +3,8 @@
 
 /// What a journal owes after whatever happened to it, and the check of it: all that was acknowledged and nothing that
 /// was not appended, bit for bit, or a refusal that names the place and changes no file; the same answer when asked
-/// again; and a journal that goes on and keeps what is appended then. One thread.
+/// again; a remedy that works when it is said to; and a journal that goes on and keeps what is appended then. One
+/// thread.
 
 #include <cstdint>
 #include <string>
@@ -31,7 +32,8 @@ struct Owed {
 [[nodiscard]] std::unexpected<Error> broken(std::string what);
 
 /// Starts on the disk as often as it takes. Returns the verdict's name: "clean", "torn", "ambiguous, accepted",
-/// "refused: corrupt", ...; an Error says what was not kept.
+/// "refused: corrupt", "refused: corrupt, repaired", ... (a refusal's remedy is tried when thorough); an Error says
+/// what was not kept.
 [[nodiscard]] Result<std::string> check_restart(MemoryDisk& disk, const Owed& owed);
 
 /// Reads the whole journal: each batch must be, bit for bit, that of `history` at its index. Returns the last index.

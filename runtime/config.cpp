@@ -129,6 +129,9 @@ const std::vector<Key>& vocabulary() {
           "limits", "output_limit_bytes", [](auto& c) -> auto& { return c.output_limit_bytes; }, 64 << 10, 1 << 30,
           "unread replies before a client is cut off"),
       integer(
+          "limits", "frame_timeout_ms", [](auto& c) -> auto& { return c.frame_timeout_ms; }, 100, 86'400'000,
+          "for the rest of a frame that has begun, and for a new client's hello; then it is closed"),
+      integer(
           "batches", "slabs", [](auto& c) -> auto& { return c.batch_slabs; }, 4, 1024, "batches in memory at once"),
       integer(
           "batches", "max_bytes", [](auto& c) -> auto& { return c.max_batch_bytes; }, 16 << 10, 8 << 20,

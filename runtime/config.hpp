@@ -45,6 +45,7 @@ struct NodeConfig {
   std::uint32_t max_connections = 4096;
   std::uint32_t max_frame_bytes = 256 * 1024;  ///< of one request, header excluded
   std::uint32_t output_limit_bytes = 8 << 20;  ///< unread replies before a client is cut off
+  std::uint32_t frame_timeout_ms = 30'000;     ///< from a frame's first byte to its last; also for a hello
   std::uint32_t shutdown_timeout_ms = 5000;    ///< from SIGTERM until the process is gone
 
   std::uint32_t batch_slabs = 16;

@@ -122,6 +122,7 @@ void Node::Parts::make_perimeter(std::uint32_t index) {
   routes.halted = halted_before.has_value();
   Perimeter::Options options;
   options.max_connections = config.max_connections;
+  options.frame_timeout_ns = std::int64_t{config.frame_timeout_ms} * 1'000'000;
   options.max_output_bytes = config.output_limit_bytes;
   options.max_payload_bytes = config.max_frame_bytes;
   options.codec.reply_window = genesis.reply_window;

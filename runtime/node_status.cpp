@@ -19,6 +19,8 @@ std::vector<Sample> Node::Parts::samples() const {
   add(Kind::gauge, "lockstep_connections", "Clients connected now.", &M::connections);
   add(Kind::counter, "lockstep_connections_total", "Clients that connected.", &M::connections_total);
   add(Kind::counter, "lockstep_connections_refused_total", "Clients beyond the limit.", &M::connections_refused_total);
+  add(Kind::counter, "lockstep_clients_overdue_total", "Clients that did not finish a hello or a frame in time.",
+      &M::overdue_total);
   add(Kind::counter, "lockstep_clients_cut_off_total", "Clients that did not read.", &M::cut_off_total);
   add(Kind::counter, "lockstep_received_bytes_total", "From clients.", &M::received_bytes_total);
   add(Kind::counter, "lockstep_sent_bytes_total", "To clients.", &M::sent_bytes_total);

@@ -43,6 +43,7 @@ struct PerimeterMetrics {
   Counter connections_total;
   Counter connections_refused_total;  ///< beyond max_connections
   Counter cut_off_total;              ///< clients that did not read
+  Counter overdue_total;              ///< clients that did not send the rest of a hello or a frame
   Counter received_bytes_total;
   Counter sent_bytes_total;
   Counter requests_total;

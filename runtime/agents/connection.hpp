@@ -49,8 +49,11 @@ struct Connection {
   bool dirty = false;            ///< listed for the flush at the turn's end
   bool close_when_idle = false;  ///< said goodbye: close when nothing is in flight
   bool close_when_flushed = false;
-  bool closing = false;               ///< close() was called
-  std::int64_t close_by_ns = 0;       ///< steady time; when close_when_flushed waits for a client that does not read
+  bool closing = false;          ///< close() was called
+  std::int64_t close_by_ns = 0;  ///< steady time; when close_when_flushed waits for a client that does not read
+  std::int64_t frame_by_ns = 0;  ///< steady time; of FrameDeadlines, as the next two; 0: it owes nothing
+  Connection* owing_before = nullptr;
+  Connection* owing_behind = nullptr;
   std::string input;                  ///< the start of a frame whose rest has not come, or what is held back
   std::string outgoing;               ///< in flight
   std::string output;                 ///< to be sent next

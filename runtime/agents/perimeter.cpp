@@ -34,7 +34,8 @@ Perimeter::Perimeter(io::Network& network, const Application& application, Intak
       intake_(application, std::move(routes), options.max_payload_bytes),
       outbox_(network, options.max_output_bytes),
       native_(intake_, outbox_, metrics_, options.codec, options.schema_id,
-              options.draw_secret != nullptr ? options.draw_secret : random_secret) {
+              options.draw_secret != nullptr ? options.draw_secret : random_secret),
+      frames_(options.frame_timeout_ns) {
   if (options.resp) resp_.emplace(intake_, outbox_, metrics_, options.codec, *options.resp);
 }
 
@@ -56,6 +57,7 @@ int Perimeter::do_work(const Now& now) {
   done += retry_held();
   done += take_events();
   intake_.flush();
+  end_overdue();
   step_stop();
   flush_output();
   close_ended();
@@ -149,6 +151,7 @@ void Perimeter::on_accepted(const io::NetworkEvent& event) {
   }
   connection->codec = listeners_[event.listener];
   metrics_.connections_total.add();
+  note_what_is_owed(*connection, true);
 }
 
 void Perimeter::on_received(Connection& connection, std::span<const std::byte> bytes) {
@@ -192,6 +195,24 @@ void Perimeter::feed(Connection& connection, std::span<const std::byte> bytes) {
       end(connection);
       break;
   }
+  note_what_is_owed(connection, consumed.bytes != 0);
+}
+
+/// `anew`: it is not what was owed before. Who is held back owes nothing: the rest may lie unread.
+void Perimeter::note_what_is_owed(Connection& connection, bool anew) {
+  const bool unfinished = !connection.input.empty() || (connection.codec == CodecKind::native && !connection.greeted);
+  if (connection.hold != Hold::none || !unfinished)
+    frames_.stop(connection);
+  else if (anew || connection.frame_by_ns == 0)
+    frames_.start(connection, now_.steady_ns);
+}
+
+/// Each would hold one of the connections there are for ever.
+void Perimeter::end_overdue() {
+  while (Connection* const connection = frames_.overdue(now_.steady_ns)) {
+    metrics_.overdue_total.add();
+    end(*connection);
+  }
 }
 
 void Perimeter::keep_rest(Connection& connection, std::span<const std::byte> rest) {
@@ -216,6 +237,7 @@ void Perimeter::hold(Connection& connection, Hold hold) {
     if (hold != Hold::ended) metrics_.holds_total.add();
   }
   if (hold == Hold::none) network_.resume(connection.id);
+  if (hold != Hold::none) frames_.stop(connection);
   if (hold == Hold::room) held_.push_back(&connection);
 }
 
@@ -230,6 +252,7 @@ void Perimeter::end(Connection& connection) {
 
 void Perimeter::close(Connection& connection) {
   if (std::exchange(connection.closing, true)) return;
+  frames_.stop(connection);
   in_flight_ -= std::exchange(connection.in_flight, 0U);
   network_.close(connection.id);
 }
@@ -238,6 +261,7 @@ void Perimeter::on_closed(Connection& connection) {
   in_flight_ -= connection.in_flight;
   if (connection.hold == Hold::room) std::erase(held_, &connection);
   if (connection.close_when_flushed) std::erase(ended_, &connection);
+  frames_.stop(connection);
   outbox_.forget(connection);
   connections_.release(connection);
 }
@@ -256,6 +280,7 @@ void Perimeter::close_ended() {
     if (connection->unsent_bytes() == 0 || connection->close_by_ns <= now_.steady_ns) close(*connection);
   std::erase_if(ended_, [](const Connection* connection) { return connection->closing; });
   deadline_ns_ = stop_ == Stop::draining ? stop_by_ns_.load(std::memory_order_relaxed) : INT64_MAX;
+  deadline_ns_ = std::min(deadline_ns_, frames_.next_ns());
   for (const Connection* const connection : ended_) deadline_ns_ = std::min(deadline_ns_, connection->close_by_ns);
 }
 

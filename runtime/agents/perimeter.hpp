@@ -11,7 +11,7 @@
 ///   and goes on later, in the order they were paused. Nothing is dropped after its stamp.
 /// * Answers are always drained, whatever the state of the input, so executors never wait for clients.
 /// * Every limit is answered: too many connections, too large frames, too many unanswered requests, clients that do not
-///   read.
+///   read, or that begin a frame and do not end it. A client between two frames may be silent for ever.
 /// * Native clients have durable sessions, which records open and end: hello and goodbye are answered when theirs has
 ///   been executed. RESP connections have ephemeral ones (frames.hpp).
 ///
@@ -28,6 +28,7 @@
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/codec.hpp"
 #include "runtime/agents/connection.hpp"
+#include "runtime/agents/frame_deadlines.hpp"
 #include "runtime/agents/intake.hpp"
 #include "runtime/agents/native_codec.hpp"
 #include "runtime/agents/outbox.hpp"
@@ -41,9 +42,10 @@ class Perimeter final : public Agent {
  public:
   struct Options {
     std::uint32_t max_connections = 10'000;
-    std::size_t max_output_bytes = 16U << 20;   ///< waiting for one client; beyond it is cut off
-    std::size_t max_payload_bytes = 64U << 10;  ///< of one message
-    std::int64_t linger_ns = 2'000'000'000;     ///< how long a last word may wait for a client that does not read
+    std::size_t max_output_bytes = 16U << 20;        ///< waiting for one client; beyond it is cut off
+    std::size_t max_payload_bytes = 64U << 10;       ///< of one message
+    std::int64_t linger_ns = 2'000'000'000;          ///< how long a last word may wait for a client that does not read
+    std::int64_t frame_timeout_ns = 30'000'000'000;  ///< for the rest of a frame that has begun, and for a hello
     CodecLimits codec;
     std::uint64_t incarnation = 1;  ///< of the node: how often it has started; no two sessions of a history are equal
     std::uint8_t index = 0;         ///< of this perimeter, in its sessions' numbers
@@ -88,6 +90,8 @@ class Perimeter final : public Agent {
   void close(Connection& connection);
   void flush_output();
   void close_ended();
+  void note_what_is_owed(Connection& connection, bool anew);
+  void end_overdue();
   void step_stop();
 
   io::Network& network_;
@@ -104,6 +108,7 @@ class Perimeter final : public Agent {
   Now now_;                           ///< of the turn
   std::vector<Connection*> held_;     ///< Hold::room, in the order they were paused
   std::vector<Connection*> ended_;    ///< close_when_flushed
+  FrameDeadlines frames_;             ///< whose rest is waited for
   std::vector<Connection*> cut_off_;  ///< of the turn
   std::uint64_t in_flight_ = 0;       ///< over all connections
   std::int64_t deadline_ns_ = INT64_MAX;

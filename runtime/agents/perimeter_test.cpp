@@ -476,6 +476,71 @@ TEST_CASE("a stop answers what is in flight, takes nothing new, says goodbye and
   CHECK(bench.network.open_count() == 0);
 }
 
+TEST_CASE(
+    "a client that owes the rest of its hello or of a frame is closed in time, and one between two frames is not") {
+  PerimeterBench::Options options;
+  options.perimeter.frame_timeout_ns = 1000;
+  PerimeterBench bench(options);
+  const auto idle = bench.greeted();
+  const auto dripping = bench.greeted();
+  const auto quick = bench.greeted();
+  bench.steady_ns = 100;
+  bench.network.connect();  // and says nothing
+  bench.turn();
+  CHECK(bench.network.open_count() == 4);
+  CHECK(bench.perimeter.deadline_ns() == 1100);
+  const std::string whole = deposit_frame(1);
+  bench.steady_ns = 200;
+  bench.network.client_sends(dripping, whole.substr(0, 5));
+  bench.network.client_sends(quick, whole.substr(0, 5));
+  bench.turn();
+  bench.steady_ns = 1099;
+  bench.network.client_sends(dripping, whole.substr(5, 5));  // no more time for that
+  bench.network.client_sends(quick, whole.substr(5) + deposit_frame(2).substr(0, 5));
+  bench.turns(2);
+  CHECK(bench.network.open_count() == 4);
+  bench.steady_ns = 1100;
+  bench.turns(2);
+  CHECK(bench.network.open_count() == 3);  // the silent one has gone
+  CHECK(bench.perimeter.deadline_ns() == 1200);
+  bench.steady_ns = 1200;
+  bench.turns(2);
+  CHECK(bench.network.open_count() == 2);
+  CHECK(bench.perimeter.deadline_ns() == 2099);  // of the frame that `quick` began anew
+  bench.network.client_sends(quick, deposit_frame(2).substr(5));
+  bench.turn();
+  CHECK(bench.perimeter.deadline_ns() == INT64_MAX);
+  bench.steady_ns = 1'000'000'000;
+  bench.network.client_sends(idle, deposit_frame(1));
+  bench.turns(2);
+  CHECK(bench.network.open_count() == 2);
+  CHECK(bench.stamped() == 3);
+  CHECK(bench.perimeter.metrics().overdue_total.value() == 2);
+}
+
+TEST_CASE("a frame that waits for the node, not for its client, may take as long as that takes") {
+  PerimeterBench::Options options;
+  options.perimeter.frame_timeout_ns = 1000;
+  options.perimeter.codec.max_in_flight = 4;
+  options.perimeter.codec.reply_window = 4;
+  PerimeterBench bench(options);
+  const auto client = bench.greeted();
+  std::string bytes;
+  for (std::uint64_t request = 1; request <= 8; ++request) bytes += deposit_frame(request);
+  bench.network.client_sends(client, bytes + deposit_frame(9).substr(0, 7));
+  bench.turn();
+  bench.steady_ns = 1'000'000;
+  bench.turns(3);
+  CHECK(bench.network.open_count() == 1);
+  for (int i = 0; i != 6; ++i) {
+    bench.turn();
+    bench.execute();
+  }
+  bench.turns(2);
+  CHECK(bench.stamped() == 8);
+  CHECK(bench.perimeter.deadline_ns() == 1'001'000);  // now it is the client's turn
+}
+
 TEST_CASE("a stop ends at its deadline, whatever is unanswered and whoever does not read") {
   PerimeterBench::Options options;
   options.perimeter.linger_ns = 500;

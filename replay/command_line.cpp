@@ -62,7 +62,7 @@ void add_serve(CLI::App& app, const Application& application, const Program& pro
   flag("--data", "node.data", true, "data directory; made when it is missing");
   flag("--listen", "node.listen", true, "HOST:PORT of the native protocol (default 127.0.0.1:7070; port 0: any)");
   flag("--resp", "node.resp", true, "HOST:PORT of the Redis protocol, RESP2");
-  flag("--admin", "node.admin", true, "HOST:PORT of /metrics, /status, /hash");
+  flag("--admin", "node.admin", true, "HOST:PORT of /metrics, /status, /hash; on loopback only (default 127.0.0.1:0)");
   flag("--durability", "node.durability", true, "what must hold before a reply leaves: fsync, write or none");
   flag("--io", "node.io", true, "auto, uring or epoll");
   flag("--executors", "threads.executors", false, "actor cores; 0: what the machine has left");
@@ -255,6 +255,7 @@ void add_skip(CLI::App& app, Action& action) {
       ->required()
       ->check(positive());
   command->add_option("--data", options->data, "data directory of the stopped node")->required();
+  command->add_flag("--json", options->json, "one JSON object on stdout");
   command->footer(exit_codes);
   command->callback([options, &action] { action = [options] { return skip_command(*options); }; });
 }

@@ -117,6 +117,7 @@ ExitCode snapshot_restore_command(const SnapshotRestoreOptions& options);
 struct SkipOptions {
   std::string data;
   std::uint64_t seq = 0;
+  bool json = false;
 };
 /// Orders that a message be passed over, in the journal of a stopped node.
 ExitCode skip_command(const SkipOptions& options);

@@ -168,6 +168,13 @@ void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
   fmt::print("{}\n", out.dump());
 }
 
+/// Meant as an address, then, though it is none.
+bool names_a_port(const std::string& name) {
+  const auto colon = name.rfind(':');
+  return colon != std::string::npos && colon + 1 != name.size() && name.find('/') == std::string::npos &&
+         name.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+}
+
 /// Two names of one side would be equal for certain.
 Result<void> check_sides(const std::vector<std::string>& sides) {
   if (sides.size() < 2)
@@ -194,6 +201,10 @@ Result<Checkpoint> choose_checkpoint(const HashSide& side, std::optional<std::ui
 
 HashSide load_hash_side(const std::string& name, int timeout_ms) {
   const auto admin = parse_endpoint(name);
+  if (!admin && names_a_port(name)) {
+    HashSide side{.name = name, .checkpoints = {}, .closing = {}, .error = admin.error(), .lost = {}, .origin = {}};
+    return side;
+  }
   HashSide side = admin ? side_of_node(name, *admin, timeout_ms) : side_of_directory(name);
   if (!side.error && side.checkpoints.empty())
     side.error = Error{ErrorCode::incomplete, side.lost.empty() ? "it has taken no checkpoint yet" : side.lost};

@@ -164,8 +164,8 @@ ExitCode snapshot_take_command(const SnapshotTakeOptions& options) {
 ExitCode snapshot_restore_command(const SnapshotRestoreOptions& options) {
   PosixDisk disk;
   if (disk.list(options.snapshot))
-    return report({ErrorCode::usage, fmt::format("{} is a directory; name the file of a snapshot (*.snp) in it",
-                                                 options.snapshot)});
+    return report({ErrorCode::usage,
+                   fmt::format("{} is a directory; name the file of a snapshot (*.snp) in it", options.snapshot)});
   SnapshotRestore restore{options.snapshot, options.data, std::nullopt};
   if (!options.journal.empty()) restore.journal = options.journal;
   const auto header = restore_directory(disk, restore);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// AdminServer: the node's one HTTP address for operators, on loopback by default: GET /metrics (Prometheus text),
+/// AdminServer: the node's one HTTP address for operators, on loopback: GET /metrics (Prometheus text),
 /// /status, /hash and /snapshot (JSON); a POST of /snapshot asks for a snapshot. It runs on threads of its own, off the
 /// message path, and only reads what the handlers hand out. Requests are bounded in size and time; anything else is
 /// 404.
@@ -45,5 +45,8 @@ class AdminServer {
 
 /// "HOST:PORT" or ":PORT" (127.0.0.1); errors say what an address looks like.
 [[nodiscard]] Result<io::Endpoint> parse_endpoint(const std::string& text);
+
+/// Whether only this host reaches it: 127.0.0.0/8, ::1 or localhost.
+[[nodiscard]] bool is_loopback(const io::Endpoint& at);
 
 }  // namespace lockstep

@@ -51,6 +51,18 @@ TEST_CASE("addresses are HOST:PORT, and a bad one is refused with what one looks
   }
 }
 
+TEST_CASE("a port that is none is refused as one, and what is loopback is known") {
+  CHECK(parse_endpoint("127.0.0.1:65535")->port == 65535);
+  for (const char* bad : {"127.0.0.1:65536", "127.0.0.1:99999", ":99999999999999999999"}) {
+    const auto refused = parse_endpoint(bad);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().message.find("port must be 0..65535") != std::string::npos);
+  }
+  for (const char* here : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) CHECK(is_loopback({here, 1}));
+  for (const char* there : {"0.0.0.0", "10.0.0.1", "127.evil.example", "::", "example.org", "128.0.0.1"})
+    CHECK_FALSE(is_loopback({there, 1}));
+}
+
 TEST_CASE("samples become Prometheus text") {
   const std::string text =
       prometheus_text({{Sample::Kind::counter, "lockstep_records_total", "Records stamped.", 3, {}},

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "base/system_error.hpp"
+#include "runtime/admin_server.hpp"
 
 namespace lockstep {
 namespace {
@@ -95,7 +96,8 @@ const std::vector<Key>& vocabulary() {
       text("node", "data", &NodeConfig::data, "data directory: journal, hard state, hash log"),
       text("node", "listen", &NodeConfig::listen, "address of the native protocol"),
       text("node", "resp", &NodeConfig::resp, "address of the RESP2 protocol; empty: not served"),
-      text("node", "admin", &NodeConfig::admin, "address of /metrics, /status, /hash; port 0: the kernel chooses"),
+      text("node", "admin", &NodeConfig::admin,
+           "address of /metrics, /status, /hash, on loopback; port 0: the kernel chooses"),
       choice("node", "durability", &NodeConfig::durability,
              {{"fsync", Durability::fsync}, {"write", Durability::write}, {"none", Durability::none}},
              "what must hold before a reply leaves: synced, written, or neither"),
@@ -244,6 +246,16 @@ Result<void> validate(const NodeConfig& config) {
   constexpr std::uint32_t record_header_bytes = 64;
   const auto refuse = [](std::string text) { return fail(ErrorCode::usage, std::move(text)); };
   if (config.data.empty()) return refuse("no data directory; name one with --data DIR");
+  if (!config.admin.empty()) {
+    const auto admin = parse_endpoint(config.admin);
+    if (!admin) return std::unexpected(admin.error());
+    if (!is_loopback(*admin))
+      return refuse(
+          fmt::format("the admin address {} is not on loopback: whoever reaches it may look and order without "
+                      "being asked who he is; use 127.0.0.1:PORT, and come from elsewhere through ssh -L or "
+                      "a reverse proxy that asks",
+                      config.admin));
+  }
   if (!std::has_single_bit(config.batch_slabs))
     return refuse(fmt::format("[batches] slabs is {}; it must be a power of two", config.batch_slabs));
   if (config.max_batch_bytes % 4096 != 0)

@@ -50,6 +50,12 @@ def usage_and_help():
     refused(2, ["--spin-us: "], bank, "serve", "--data", "x", "--spin-us", "abc")
     refused(2, ["at least 1"], bank, "replay", "until", "0", "--data", "x")
     refused(2, ["Redis"], bank, "serve", "--data", work + "/never2", "--resp", "127.0.0.1:0")
+    for everywhere in ("0.0.0.0:0", "[::]:0", "192.168.1.1:9000"):
+        refused(2, ["loopback", "ssh -L"], bank, "serve", "--data", work + "/never3", "--admin", everywhere)
+    for flag in ("--listen", "--admin"):
+        refused(2, ["0..65535"], bank, "serve", "--data", work + "/never3", flag, "127.0.0.1:99999")
+    refused(2, ["0..65535"], lockstep, "hash", "show", "127.0.0.1:99999")
+    assert not os.path.exists(work + "/never3")
     assert "durability" in run(bank, "serve", "--data", "x", "--dump-config")
 
 

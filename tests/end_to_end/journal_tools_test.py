@@ -159,6 +159,47 @@ def past_damage_and_repair(data, work):
     run(bank, "replay", "verify", "--data", derivable)
 
 
+def damaged_headers(work):
+    data = work + "/headers"
+    for files in (2, 4):  # of each life a segment that is used; of the second, two that are not
+        with Node(bank, data) as node:
+            load(node, 300)
+            deadline = time.monotonic() + 60
+            while len(glob.glob(data + "/seg-*.jnl")) < files:
+                assert time.monotonic() < deadline, tree(data).keys()
+                time.sleep(0.01)
+            node.kill()
+    last = info(data)["last_batch"]
+    segments = [segment for segment in info(data)["segments"] if not segment["spare"]]
+    spares = [segment for segment in info(data)["segments"] if segment["spare"]]
+    assert len(segments) == 2 and spares, info(data)
+
+    for segment in segments:
+        path = data + "/" + segment["file"]
+        sound = open(path, "rb").read()
+        flip(path, 68)
+        damaged = open(path, "rb").read()
+        report = json.loads(run(lockstep, "journal", "verify", data, "--json", status=3))
+        assert [finding["file"] for finding in report["findings"]] == [path], report["findings"]
+        assert report["last_batch"] == last, report
+        started = subprocess.run([bank, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert started.returncode == 3 and path in started.stderr, (started.returncode, started.stderr)
+        assert "is what it was again" in run(lockstep, "journal", "repair", data)
+        assert open(path, "rb").read() == sound and open(path + ".bad", "rb").read() == damaged
+        run(lockstep, "journal", "verify", data)
+
+    flip(data + "/" + spares[0]["file"], 68)
+    os.remove(data + "/" + spares[-1]["file"])
+    assert "made ahead and never used" in run(lockstep, "journal", "verify", data)
+    assert "nothing to repair" in run(lockstep, "journal", "repair", data)
+    with Node(bank, data) as node:
+        load(node, 100)
+        node.stop()
+    assert info(data)["last_batch"] > last
+    run(bank, "replay", "verify", "--data", data)
+
+
 def accept_tail(work):
     data = work + "/tail"
     with Node(bank, data) as node:
@@ -193,5 +234,6 @@ with tempfile.TemporaryDirectory(prefix="lockstep-tools-") as work:
     cut_and_replay(data, work)
     cut_behind_a_snapshot(work)
     past_damage_and_repair(data, work)
+    damaged_headers(work)
     accept_tail(work)
 print("ok")

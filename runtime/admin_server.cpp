@@ -4,15 +4,115 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <httplib.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <set>
 #include <thread>
 
 namespace lockstep {
 
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto idle_time = std::chrono::seconds(5);      ///< of a connection between two requests
+constexpr auto exchange_time = std::chrono::seconds(2);  ///< for a request and its answer, however slowly it drips in
+constexpr int requests_per_connection = 100;
+
+/// A connection's bytes, until a deadline or until somebody shuts the socket down.
+class Connected final : public httplib::Stream {
+ public:
+  explicit Connected(socket_t socket) : socket_(socket) {}
+
+  /// All that follows must be done by then.
+  void give(std::chrono::seconds time) { deadline_ = SteadyClock::now() + time; }
+
+  bool is_readable() const override { return wait_for(POLLIN); }
+  bool is_writable() const override { return wait_for(POLLOUT); }
+  ssize_t read(char* into, size_t bytes) override { return is_readable() ? ::recv(socket_, into, bytes, 0) : -1; }
+  ssize_t write(const char* from, size_t bytes) override {
+    return is_writable() ? ::send(socket_, from, bytes, MSG_NOSIGNAL) : -1;
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override { address_of(::getpeername, ip, port); }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { address_of(::getsockname, ip, port); }
+  socket_t socket() const override { return socket_; }
+
+ private:
+  bool wait_for(short events) const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - SteadyClock::now()).count();
+    pollfd waited{.fd = socket_, .events = events, .revents = 0};
+    return left > 0 && ::poll(&waited, 1, static_cast<int>(left)) == 1 && (waited.revents & events) != 0;
+  }
+  template <class Get>
+  void address_of(Get get, std::string& ip, int& port) const {
+    sockaddr_storage at{};
+    socklen_t bytes = sizeof at;
+    char host[NI_MAXHOST] = {};
+    char service[NI_MAXSERV] = {};
+    auto* const generic = reinterpret_cast<sockaddr*>(&at);
+    if (get(socket_, generic, &bytes) != 0 ||
+        ::getnameinfo(generic, bytes, host, sizeof host, service, sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+      return;
+    ip = host;
+    port = std::atoi(service);
+  }
+
+  socket_t socket_;
+  SteadyClock::time_point deadline_;
+};
+
+/// httplib's own waits for a silent connection's next request until its time is up, and its stop() for that: 5 s in
+/// which a node would not end. This one shuts the connections down.
+class HttpServer final : public httplib::Server {
+ public:
+  void stop_now() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      for (const socket_t socket : open_) ::shutdown(socket, SHUT_RDWR);
+    }
+    stop();
+  }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) ::shutdown(socket, SHUT_RDWR);
+      open_.insert(socket);
+    }
+    Connected stream(socket);
+    bool good = true;
+    bool closed = false;
+    for (int left = requests_per_connection; left != 0 && good && !closed; --left) {
+      stream.give(idle_time);
+      if (!stream.is_readable()) break;
+      stream.give(exchange_time);
+      good = process_request(stream, left == 1, closed, nullptr);
+    }
+    const std::lock_guard lock(mutex_);
+    open_.erase(socket);
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return good;
+  }
+
+  std::mutex mutex_;
+  std::set<socket_t> open_;  ///< being served
+  bool stopping_ = false;
+};
+
+}  // namespace
+
 struct AdminServer::Server {
-  httplib::Server http;
+  HttpServer http;
   std::thread thread;
 };
 
@@ -20,7 +120,7 @@ AdminServer::AdminServer() : server_(std::make_unique<Server>()) {}
 
 Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, AdminHandlers handlers) {
   std::unique_ptr<AdminServer> admin(new AdminServer);
-  httplib::Server& http = admin->server_->http;
+  HttpServer& http = admin->server_->http;
   http.new_task_queue = [] { return new httplib::ThreadPool(2); };  // httplib owns and deletes it
   http.set_payload_max_length(4096);
   // httplib's default adds SO_REUSEPORT, by which two nodes would silently share one admin address.
@@ -28,9 +128,6 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  http.set_read_timeout(2, 0);
-  http.set_write_timeout(2, 0);
-  http.set_keep_alive_max_count(100);
   const auto serve = [&http](const char* path, const char* type, std::function<std::string()> body) {
     http.Get(path, [type, body = std::move(body)](const httplib::Request&, httplib::Response& response) {
       response.set_content(body(), type);
@@ -62,7 +159,7 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
 }
 
 AdminServer::~AdminServer() {
-  server_->http.stop();
+  server_->http.stop_now();
   if (server_->thread.joinable()) server_->thread.join();
 }
 

@@ -72,12 +72,11 @@ class PastDamage {
       auto batch = reader_.next();
       if (batch) {
         if (lost_from_ != 0) say_what_is_lost(*batch ? (*batch)->header : nullptr);
-        if (*batch) next_seq_ = (*batch)->header->first_seq + (*batch)->header->record_count;
         return batch;
       }
       if (batch.error().code != ErrorCode::corrupt) return batch;
       damaged_ = true;
-      if (lost_from_ == 0) lost_from_ = next_seq_;
+      if (lost_from_ == 0) lost_from_ = reader_.position().seq + 1;
       fmt::print(stderr, "lockstep: {}\n", batch.error().message);
       const auto passed = reader_.pass_damage();
       if (!passed) return std::unexpected(passed.error());
@@ -100,7 +99,6 @@ class PastDamage {
   }
 
   JournalReader& reader_;
-  std::uint64_t next_seq_ = 1;
   std::uint64_t lost_from_ = 0;  ///< 0: nothing since the last batch
   bool damaged_ = false;
 };

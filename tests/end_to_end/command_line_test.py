@@ -238,6 +238,13 @@ def what_is_sound_beside_damage_is_shown(damaged, segment):
         lost = sorted(set(whole) - set(seqs))
         assert lost and lost == list(range(lost[0], lost[-1] + 1)) and seqs[-1] == whole[-1], (asked, lost)
         assert f"seqs {lost[0]}..{lost[-1]} cannot be read" in done.stderr, done.stderr
+    # A damaged header of a segment hides no message.
+    headless = work + "/headless-segment"
+    shutil.copytree(work + "/first", headless)
+    flip(f"{headless}/{segment}", 40)
+    done = subprocess.run([lockstep, "journal", "dump", headless, "--json"], capture_output=True, text=True)
+    assert done.returncode == 3 and segment in done.stderr and "cannot be read;" not in done.stderr, done.stderr
+    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == whole
     # Up to the damage all is as if there were none.
     sound = json.loads(run(bank, "replay", "until", str(lost[0]), "--data", work + "/first", "--json"))
     done = subprocess.run([bank, "replay", "until", str(lost[0]), "--data", damaged, "--json"], capture_output=True,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "journal/block.hpp"
@@ -32,6 +34,35 @@ Result<void> check_header(const HashLogHeader& header, const std::string& path) 
       !all_zero(std::as_bytes(std::span(header.zero))))
     return fail(ErrorCode::incompatible, fmt::format("{} was written by a newer version of lockstep", path));
   return {};
+}
+
+/// What a damaged header was, when its checksum proves it: all but the cluster and the replica is the same in each.
+std::optional<HashLogHeader> restored(const HashLogHeader& damaged) {
+  HashLogHeader header;
+  header.cluster_id = damaged.cluster_id;
+  header.replica_id = damaged.replica_id;
+  header.checksum = checksum_of(header);
+  // By chance, one in 10^25 differs in so few bits.
+  constexpr int damaged_checksum_bits = 8;
+  const int differing = std::popcount(header.checksum.low ^ damaged.checksum.low) +
+                        std::popcount(header.checksum.high ^ damaged.checksum.high);
+  if (differing <= damaged_checksum_bits) return header;
+  for (std::size_t bit = offsetof(HashLogHeader, cluster_id) * 8; bit < offsetof(HashLogHeader, zero) * 8; ++bit) {
+    std::byte bytes[sizeof header];
+    std::memcpy(bytes, &header, sizeof header);
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    HashLogHeader flipped;
+    std::memcpy(&flipped, bytes, sizeof flipped);
+    flipped.checksum = checksum_of(flipped);
+    if (flipped.checksum == damaged.checksum) return flipped;
+  }
+  return std::nullopt;
+}
+
+/// Makes a damaged header what it was, when that can be known. It stays so in the file, which is only ever appended to.
+void restore(HashLogHeader& header) {
+  if (header.magic == hash_log_magic && header.checksum == checksum_of(header)) return;
+  header = restored(header).value_or(header);
 }
 
 /// The entries that verify, up to the first that does not.
@@ -94,6 +125,7 @@ Result<void> HashLog::start(const HashLogHeader& wanted, std::uint64_t last_inde
     if (auto cut = disk_->truncate(file_, 0); !cut) return cut;
     if (auto written = disk_->write(file_, 0, std::as_bytes(std::span(&header, 1))); !written) return written;
   }
+  restore(header);
   if (auto checked = check_header(header, path_); !checked) return checked;
   if (header.cluster_id != wanted.cluster_id || header.replica_id != wanted.replica_id)
     return fail(ErrorCode::incompatible, fmt::format("{} belongs to another cluster or replica", path_));
@@ -175,6 +207,7 @@ Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory) {
   const auto got = disk.read(*file, 0, std::as_writable_bytes(std::span(&content.header, 1)));
   Result<std::vector<HashEntry>> entries;
   if (!got) entries = std::unexpected(got.error());
+  restore(content.header);
   if (got)
     if (auto checked = check_header(content.header, path); !checked) entries = std::unexpected(checked.error());
   if (entries) entries = read_entries(disk, *file);

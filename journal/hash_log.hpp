@@ -13,8 +13,9 @@
 ///      0         16     20     24      32         40     48           64        80      96     128
 ///
 /// Everything in it can be derived again by executing the journal, so entries are not synced one by one: a torn tail is
-/// cut at open, and re-execution at the next start fills it in. What is derived again is compared with what stands
-/// there; a difference is reported, never overwritten. One thread at a time, blocking calls of the Disk only.
+/// cut at open, and re-execution at the next start fills it in. A header with a flipped bit is read as it was. What
+/// is derived again is compared with what stands there; a difference is reported, never overwritten. One thread at a
+/// time, blocking calls of the Disk only.
 
 #include <optional>
 #include <string>

@@ -146,8 +146,27 @@ TEST_CASE("another cluster's log, a newer one and a damaged header are refused")
   CHECK(open_log(disk).error().code == ErrorCode::incompatible);
   CHECK(read_hash_log(disk, "data").error().code == ErrorCode::incompatible);
 
-  disk.overwrite(path, 50, std::vector(1, std::byte{0xff}));
+  disk.overwrite(path, 32, std::vector(16, std::byte{0xfe}));
   CHECK(open_log(disk).error().code == ErrorCode::corrupt);
+}
+
+TEST_CASE("a header with any one bit flipped is read as it was") {
+  MemoryDisk whole = new_disk();
+  {
+    auto log = open_log(whole);
+    for (std::uint64_t n = 1; n <= 5; ++n) REQUIRE(log->append(entry_at(n)));
+  }
+  for (std::uint64_t bit = 0; bit < sizeof(HashLogHeader) * 8; ++bit) {
+    MemoryDisk disk = whole.copy();
+    disk.flip_bit(path, bit);
+    const auto content = read_hash_log(disk, "data");
+    REQUIRE_MESSAGE(content, "bit " << bit);
+    CHECK(content->entries.size() == 5);
+    CHECK(std::memcmp(&content->header, whole.bytes(path).data(), sizeof content->header) == 0);
+    auto log = open_log(disk);
+    REQUIRE_MESSAGE(log, log.error().message);
+    CHECK(log->last_index() == 5);
+  }
 }
 
 TEST_CASE("a damaged entry is an error, not an answer") {

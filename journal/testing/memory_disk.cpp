@@ -425,6 +425,9 @@ MemoryDisk MemoryDisk::after_power_cut(const Survival& survives, std::size_t pie
   std::size_t question = 0;
   for (const NameChange& change : name_changes_)
     if (survives(question++)) apply(names, change);
+  // A directory whose files were removed, none of it durably, is there again with them.
+  for (const auto& [path, named] : names)
+    for (std::string at = directory_of(path); after.directories_.insert(at).second;) at = directory_of(at);
   for (const FilePointer& file : files()) {
     const SharedBytes content = file->left_by_cut(survives, question, piece_bytes);
     question += file->questions(piece_bytes);

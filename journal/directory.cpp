@@ -75,6 +75,7 @@ DirectoriesMade::DirectoriesMade(Disk& disk, const std::string& directory) : dis
   const auto names = disk.list(directory);
   was_empty_ = !names || names->empty();
   for (std::filesystem::path at(directory); !at.empty(); at = at.parent_path()) {
+    if (at == at.root_path()) break;   // its own parent
     if (!at.has_filename()) continue;  // "a/b/" is "a/b"
     if (disk.list(at.string())) break;
     missing_.push_back(at.string());

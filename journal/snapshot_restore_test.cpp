@@ -230,6 +230,28 @@ TEST_CASE("T32: a snapshot that an operator puts beside another history's journa
   CHECK(choice.error().code == ErrorCode::incompatible);
 }
 
+TEST_CASE("directories that were made for nothing go again, up to the first that was there, and no file does") {
+  MemoryDisk disk;
+  REQUIRE(disk.make_directory("/there"));
+  for (const std::string path : {"/there/a/b", "/there/a/b/", "/elsewhere/x"}) {
+    CAPTURE(path);
+    DirectoriesMade made(disk, path);
+    CHECK(made.was_empty());
+    REQUIRE(disk.make_directory(path));
+  }
+  CHECK(disk.list("/there"));
+  for (const char* gone : {"/there/a/b", "/there/a", "/elsewhere/x", "/elsewhere"}) CHECK_FALSE(disk.list(gone));
+  disk.put("/there/file", {});
+  {
+    DirectoriesMade made(disk, "/there/file");
+  }
+  {
+    DirectoriesMade made(disk, "/there");
+    CHECK_FALSE(made.was_empty());
+  }
+  CHECK(disk.list("/there")->size() == 1);
+}
+
 TEST_CASE("a damaged snapshot is not restored") {
   Source from(30);
   from.disk.put(source + "/" + snapshot_name(20), {});

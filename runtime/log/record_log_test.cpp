@@ -76,6 +76,7 @@ TEST_CASE("each of eight producers finds its records in its order") {
     options.batch_records = 16;
     const auto log = open_log(options);
     std::vector<std::thread> threads;
+    threads.reserve(producers);
     for (std::uint32_t producer = 0; producer < producers; ++producer) {
       threads.emplace_back([&log, producer] {
         for (std::uint64_t number = 0; number < each; ++number) {

@@ -13,7 +13,6 @@ using lockstep::Digest;
 using lockstep::HashTree;
 using lockstep::Link;
 using lockstep::page_bytes;
-using lockstep::Region;
 using lockstep::ShardMemory;
 using lockstep::TrapError;
 using lockstep::WriteBarrier;

@@ -37,7 +37,9 @@ static_assert(sizeof(RoundMarker) == 16 && sizeof(RoundMarker) < sizeof(EffectHe
   return xxh3_64_of(std::uint64_t{address.zero} << 32 | address.type, address.key);
 }
 [[nodiscard]] constexpr std::uint32_t shard_of(std::uint64_t hash, std::uint32_t shards) {
-  return static_cast<std::uint32_t>(hash % shards);
+  // Where they are a power of two, as by default, without waiting for a division.
+  const bool is_power = (shards & (shards - 1)) == 0;
+  return static_cast<std::uint32_t>(is_power ? hash & (shards - 1) : hash % shards);
 }
 /// Where an actor lives; found once a message, since it costs a hash and a division.
 struct Home {

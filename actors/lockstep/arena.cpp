@@ -25,7 +25,7 @@ void copy_units(std::byte* to, const std::byte* from, std::uint32_t count) {
 
 Arena::Arena(std::byte* memory, std::uint64_t capacity_bytes, WriteBarrier& barrier, PageMarks marks)
     : base_(memory), capacity_(capacity_bytes), barrier_(&barrier), marks_(marks) {
-  LOCKSTEP_ASSERT(reinterpret_cast<std::uintptr_t>(memory) % page_bytes == 0, "an image must start on a page");
+  LOCKSTEP_ASSERT(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0, "an image must start on a cache line");
   LOCKSTEP_ASSERT(
       capacity_bytes >= page_bytes && capacity_bytes % page_bytes == 0 && capacity_bytes <= std::uint64_t{1} << 36,
       "an arena's capacity is 4096 bytes to 64 GiB, in whole pages");

@@ -66,7 +66,7 @@ struct PageMarks {
 class Arena {
  public:
   /// A handle on `memory`: either zeroes, which become an empty image of `capacity_bytes`, or the image of an arena of
-  /// that capacity, whose pages are then all marked. Memory must be aligned to 4096 and be zero beyond the image.
+  /// that capacity, whose pages are then all marked. Memory must be aligned to 64 and be zero beyond the image.
   Arena(std::byte* memory, std::uint64_t capacity_bytes, WriteBarrier& barrier, PageMarks marks);
 
   /// Whether `image` could be that of an arena of this capacity: what to ask of bytes from outside the process.

@@ -32,7 +32,7 @@ Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier
     : number_(number),
       genesis_(genesis),
       barrier_(barrier),
-      memory_(or_stop(ShardMemory::make(own_bytes(genesis) + genesis.shard_memory_bytes, barrier))),
+      memory_(or_stop(ShardMemory::make(own_bytes(genesis) + genesis.shard_memory_bytes, barrier, number))),
       directory_(first_directory_slots) {
   static_cast<void>(or_stop(memory_->create_arena(mail_arena_bytes(genesis))));
   static_cast<void>(own_arena().allocate(sizeof(MailHeader)));

@@ -28,6 +28,7 @@ std::uint64_t page_table_bytes(std::uint64_t pages) {
 }
 
 constexpr std::size_t prefetched_bytes = 1024;
+constexpr std::size_t cache_line_bytes = 64;
 
 /// The digest of a whole page of zeroes: what pages are that were never written.
 Digest zero_page_digest() {
@@ -40,8 +41,10 @@ Digest zero_page_digest() {
 
 }  // namespace
 
-/// Offsets into the tables.
+/// Offsets into the two regions.
 struct ShardMemory::Layout {
+  std::uint64_t images;
+  std::uint64_t image_end;
   std::uint64_t max_arenas;
   std::uint64_t slots;
   std::uint64_t arena_marks;
@@ -49,19 +52,23 @@ struct ShardMemory::Layout {
   std::uint64_t page_tables;
   std::uint64_t end;
 
-  explicit Layout(std::uint64_t image_bytes) : max_arenas(std::min(image_bytes / page_bytes, std::uint64_t{1} << 32)) {
-    slots = 0;
-    arena_marks = round_up(slots + max_arenas * sizeof(Slot));
-    arena_digests = round_up(arena_marks + words_for(max_arenas) * 8);
-    page_tables = round_up(arena_digests + HashTree::storage_digests(max_arenas) * sizeof(Digest));
+  Layout(std::uint64_t image_bytes, std::uint32_t colour)
+      : images(std::uint64_t{colour} * cache_line_bytes % page_bytes),
+        image_end(images + image_bytes),
+        max_arenas(std::min(image_bytes / page_bytes, std::uint64_t{1} << 32)),
+        slots(images) {
+    arena_marks = slots + round_up(max_arenas * sizeof(Slot));
+    arena_digests = arena_marks + round_up(words_for(max_arenas) * 8);
+    page_tables = arena_digests + round_up(HashTree::storage_digests(max_arenas) * sizeof(Digest));
     // The most that arenas of one page each can take; fewer, larger ones take less a page.
-    end = round_up(page_tables + image_bytes / page_bytes * page_table_bytes(1));
+    end = page_tables + round_up(image_bytes / page_bytes * page_table_bytes(1));
   }
 };
 
-Result<std::unique_ptr<ShardMemory>> ShardMemory::make(std::uint64_t image_bytes, WriteBarrier& barrier) {
-  const Layout layout(image_bytes);
-  auto images = Region::reserve(image_bytes, "a shard's arenas");
+Result<std::unique_ptr<ShardMemory>> ShardMemory::make(std::uint64_t image_bytes, WriteBarrier& barrier,
+                                                       std::uint32_t colour) {
+  const Layout layout(image_bytes, colour);
+  auto images = Region::reserve(layout.image_end, "a shard's arenas");
   if (!images) return std::unexpected(images.error());
   auto tables = Region::reserve(layout.end, "a shard's page tables");
   if (!tables) return std::unexpected(tables.error());
@@ -69,8 +76,9 @@ Result<std::unique_ptr<ShardMemory>> ShardMemory::make(std::uint64_t image_bytes
 }
 
 ShardMemory::ShardMemory(Region images, Region tables, const Layout& layout, WriteBarrier& barrier)
-    : images_(std::move(images)),
+    : image_region_(std::move(images)),
       tables_(std::move(tables)),
+      images_(image_region_.bytes().first(layout.image_end).subspan(layout.images)),
       barrier_(barrier),
       slots_(reinterpret_cast<Slot*>(tables_.data() + layout.slots)),
       arena_marks_(reinterpret_cast<std::uint64_t*>(tables_.data() + layout.arena_marks)),

@@ -7,6 +7,9 @@
 ///     images:  | arena 0 | arena 1 | ...            one range; whole pages
 ///     tables:  page marks and page digests of arena 0, of arena 1, ...; handles; arena marks; arena digests
 ///
+/// Both ranges start where `colour` says within the first page: images of equal layout that began at the same place of
+/// their pages would compete for the same few sets of the caches. The pages of an image are counted from its own start.
+///
 /// digest() looks only at marked pages of marked arenas. A page is hashed over its bytes below the high-water mark, so
 /// a page of zeroes hashes the same whether it was never touched or was freed.
 ///
@@ -31,8 +34,10 @@ namespace lockstep {
 
 class ShardMemory {
  public:
-  /// Room for arenas of `image_bytes` of capacity together. `barrier` is the executor's.
-  [[nodiscard]] static Result<std::unique_ptr<ShardMemory>> make(std::uint64_t image_bytes, WriteBarrier& barrier);
+  /// Room for arenas of `image_bytes` of capacity together. `barrier` is the executor's. Of the shards that one thread
+  /// works on each should have a `colour` of its own; there are as many as a page has cache lines.
+  [[nodiscard]] static Result<std::unique_ptr<ShardMemory>> make(std::uint64_t image_bytes, WriteBarrier& barrier,
+                                                                 std::uint32_t colour = 0);
   ShardMemory(const ShardMemory&) = delete;
   ShardMemory& operator=(const ShardMemory&) = delete;
 
@@ -79,8 +84,9 @@ class ShardMemory {
   static void prefetch(const Slot& slot);
   void update_pages(std::uint32_t index);
 
-  Region images_;
+  Region image_region_;
   Region tables_;
+  std::span<std::byte> images_;
   WriteBarrier& barrier_;
   std::uint64_t image_bytes_used_ = 0;
   std::uint32_t arena_count_ = 0;

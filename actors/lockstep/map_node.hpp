@@ -79,16 +79,22 @@ struct MapLayout {
         return Traits::less(Traits::view(at), key);
       }
     };
-    // What is left at the end is compared as a whole: no comparison waits for the one before. A key that is compared by
-    // a call is not worth it.
-    constexpr std::uint32_t window = std::is_integral_v<K> || std::is_enum_v<K> ? 8 : 1;
+    // What is left at the end is compared as a whole, and before that the last key of each window: no comparison waits
+    // for another. A key that is compared by a call is not worth it.
+    constexpr bool is_cheap = std::is_integral_v<K> || std::is_enum_v<K>;
+    constexpr std::uint32_t window = is_cheap ? 8 : 1;
+    constexpr std::uint32_t most_windows = is_cheap ? 8 : 1;
     std::uint32_t at = 0;
     std::uint32_t left = count;
-    while (left > window) {
+    while (left > window * most_windows) {
       const std::uint32_t half = left / 2;
       at += half * static_cast<std::uint32_t>(before(first[at + half - 1]));  // a product: "?:" became a branch
       left -= half;
     }
+    std::uint32_t passed = 0;
+    for (std::uint32_t end = window; end < left; end += window)
+      passed += static_cast<std::uint32_t>(before(first[at + end - 1]));
+    at += passed * window;
     if (count < window) {
       for (std::uint32_t i = 0; i < count; ++i) at += static_cast<std::uint32_t>(before(first[i]));
       return at;

@@ -16,8 +16,10 @@ constexpr std::size_t first_waiting = 1024;
 /// Index of the first request that is not below `request`.
 std::uint32_t lower_bound(const Ring<SessionRequest>& requests, std::uint64_t request) {
   auto end = static_cast<std::uint32_t>(requests.size());
-  // Most are the newest.
-  if (end == 0 || requests.peek(end - 1).request < request) return end;
+  if (end == 0) return 0;
+  // Most are newer than all before, or the newest.
+  const std::uint64_t newest = requests.peek(end - 1).request;
+  if (newest <= request) return newest < request ? end : end - 1;
   std::uint32_t begin = 0;
   while (begin < end) {
     const std::uint32_t middle = begin + (end - begin) / 2;
@@ -247,8 +249,11 @@ SessionTable::Place* SessionTable::find(std::uint64_t number) {
 }
 
 Session* SessionTable::session_of(std::uint64_t number) {
+  if (number == last_.number) return last_.session;
   const Place* const place = find(number);
-  return place != nullptr ? place->session : nullptr;
+  if (place == nullptr) return nullptr;
+  last_ = *place;
+  return place->session;
 }
 
 void SessionTable::add_place(const Place& place) {
@@ -262,7 +267,7 @@ void SessionTable::add_place(const Place& place) {
 void SessionTable::remove_place(Place* place) {
   const std::size_t mask = places_.size() - 1;
   auto hole = static_cast<std::size_t>(place - places_.data());
-  places_[hole] = {};
+  places_[hole] = last_ = {};
   for (std::size_t at = (hole + 1) & mask; places_[at].number != 0; at = (at + 1) & mask) {
     if (((at - home_of(places_[at].number)) & mask) < ((at - hole) & mask)) continue;
     places_[hole] = std::exchange(places_[at], Place{});

@@ -172,6 +172,7 @@ class SessionTable {
 
   Arena& arena_;
   std::vector<Place> places_;  // open addressing, a power of two
+  Place last_;                 // whom was asked for last: a request is admitted, then answered
   std::vector<Waiting> waiting_;
   bool sorted_ = false;
 };

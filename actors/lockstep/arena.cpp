@@ -145,6 +145,20 @@ void Arena::undo_growth(std::uint64_t high_water_bytes) {
   }
 }
 
+/// Puts the old bytes of the range into the log, which this arena has joined. False when the budget does not suffice.
+inline bool Arena::keep_units(std::uint64_t offset, std::size_t bytes) {
+  const std::uint64_t begin = offset >> 4;
+  const std::uint64_t end = (offset + bytes + 15) >> 4;
+  const auto payload = static_cast<std::uint32_t>(end - begin);
+  std::byte* const old =
+      barrier_->append({static_cast<std::uint32_t>(begin), payload, 0, WriteBarrier::Kind::write, 0});
+  if (old == nullptr) return false;
+  std::byte* const image = base_ + (begin << 4);
+  copy_units(old, image, payload);
+  barrier_->remember(image, std::size_t{payload} << 4);
+  return true;
+}
+
 bool Arena::begin_step(void* address, std::size_t bytes) {
   LOCKSTEP_ASSERT(barrier_->arena_ == nullptr, "a step began within another step");
   const std::uint64_t offset = offset_of(address);
@@ -181,20 +195,6 @@ void Arena::keep_rarely(std::uint64_t offset, std::size_t bytes) {
     if (barrier_->first_.size == 0) barrier_->first_ = barrier_->last_;
   }
   mark(offset, bytes);
-}
-
-/// Puts the old bytes of the range into the log, which this arena has joined. False when the budget does not suffice.
-bool Arena::keep_units(std::uint64_t offset, std::size_t bytes) {
-  const std::uint64_t begin = offset >> 4;
-  const std::uint64_t end = (offset + bytes + 15) >> 4;
-  const auto payload = static_cast<std::uint32_t>(end - begin);
-  std::byte* const old =
-      barrier_->append({static_cast<std::uint32_t>(begin), payload, 0, WriteBarrier::Kind::write, 0});
-  if (old == nullptr) return false;
-  std::byte* const image = base_ + (begin << 4);
-  copy_units(old, image, payload);
-  barrier_->remember(image, std::size_t{payload} << 4);
-  return true;
 }
 
 }  // namespace lockstep

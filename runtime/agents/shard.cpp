@@ -41,14 +41,6 @@ Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier
   sessions_.emplace(memory_->arena(session_arena));
 }
 
-Actor* Shard::find(const Address& address, std::uint64_t hash) const {
-  const std::size_t mask = directory_.size() - 1;
-  for (std::size_t at = hash >> 32U & mask; directory_[at].actor != nullptr; at = (at + 1) & mask) {
-    if (directory_[at].hash == hash && directory_[at].actor->address == address) return directory_[at].actor;
-  }
-  return nullptr;
-}
-
 Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType& type) {
   const std::uint64_t actors_bytes = memory_->declared_bytes() - own_bytes(genesis_);
   if (type.arena_bytes > genesis_.shard_memory_bytes - actors_bytes) return nullptr;
@@ -87,14 +79,6 @@ void Shard::undo_create(std::uint64_t hash) {
   directory_[at] = {};
   actors_.pop_back();
   memory_->undo_create();
-}
-
-EffectBudget& Shard::budget(std::uint64_t batch) {
-  if (budget_batch_ != batch) {
-    budget_batch_ = batch;
-    budget_ = {genesis_.shard_effects, genesis_.shard_effect_bytes};
-  }
-  return budget_;
 }
 
 Shard::MailHeader& Shard::mail() const {

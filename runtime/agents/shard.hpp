@@ -47,14 +47,26 @@ class Shard {
   [[nodiscard]] std::uint32_t number() const { return number_; }
 
   /// Null when there is no such actor. `hash` is address_hash(address).
-  [[nodiscard]] Actor* find(const Address& address, std::uint64_t hash) const;
+  [[nodiscard]] Actor* find(const Address& address, std::uint64_t hash) const {
+    const std::size_t mask = directory_.size() - 1;
+    for (std::size_t at = hash >> 32U & mask; directory_[at].actor != nullptr; at = (at + 1) & mask) {
+      if (directory_[at].hash == hash && directory_[at].actor->address == address) return directory_[at].actor;
+    }
+    return nullptr;
+  }
   /// A new actor with an empty arena; null when the shard's memory, as genesis counts it, does not suffice.
   [[nodiscard]] Actor* create(const Address& address, std::uint64_t hash, const ActorType& type);
   /// Takes back the last create().
   void undo_create(std::uint64_t hash);
 
   /// What is left of the shard's budget in batch `batch`.
-  [[nodiscard]] EffectBudget& budget(std::uint64_t batch);
+  [[nodiscard]] EffectBudget& budget(std::uint64_t batch) {
+    if (budget_batch_ != batch) {
+      budget_batch_ = batch;
+      budget_ = {genesis_.shard_effects, genesis_.shard_effect_bytes};
+    }
+    return budget_;
+  }
 
   /// Running hash over the shard's effects.
   Digest effects;

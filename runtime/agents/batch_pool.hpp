@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "base/prefetch.hpp"
 #include "journal/batch.hpp"
 #include "runtime/agents/cursor.hpp"
 #include "runtime/memory/region.hpp"
@@ -58,6 +59,14 @@ class BatchPool {
   /// Whether a snapshot is to be taken at the end of batch `index`; set before it is handed over, like the batch
   /// itself.
   [[nodiscard]] bool& snapshot_wanted(std::uint64_t index) { return flags_[index & mask_].snapshot_wanted; }
+  /// Takes the lines that a batch of one record fills back from the cores that read them a lap ago. Once a batch, for
+  /// the one to come.
+  void prefetch(std::uint64_t index) {
+    prefetch_for_write(payload(index));
+    prefetch_for_write(payload(index) + 64);
+    prefetch_for_write(&header(index));
+    prefetch_for_write(&header(index).prev_chain);
+  }
   /// Hands batch `index` over to the readers; from here on nobody writes to it.
   void publish_sealed(std::uint64_t index) { sealed_.publish(index); }
 

@@ -49,6 +49,7 @@ bool Executor::step(const BatchView& batch, bool take_snapshot) {
     ++progress_;
     if (phase_ != Phase::idle) continue;
     publish();
+    for (const ByteRing* ring : options_.replies) ring->prefetch_next();
     return true;
   }
   publish();

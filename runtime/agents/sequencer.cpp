@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/prefetch.hpp"
 #include "control_generated.h"
 #include "journal/format.hpp"
 #include "runtime/agents/checkpoint.hpp"
@@ -103,10 +104,13 @@ void Sequencer::seal() {
                                                  .schema_id = options_.schema_id});
   pool_.header(++index_) = header;
   chain_ = header.chain;
-  pool_.snapshot_wanted(index_) = options_.snapshots != nullptr && takes_snapshot(header);
+  const bool wanted = options_.snapshots != nullptr && takes_snapshot(header);
+  // It is seldom another than a lap ago: not written, the line stays with the executors, too.
+  if (bool& flag = pool_.snapshot_wanted(index_); flag != wanted) flag = wanted;
   base_ = nullptr;
   record_count_ = 0;
   pool_.publish_sealed(index_);
+  pool_.prefetch(index_ + 1);
 }
 
 /// It alone decides at which checkpoint a snapshot is taken: the executors see it with the batch.

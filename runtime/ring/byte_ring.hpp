@@ -28,6 +28,7 @@
 #include <span>
 
 #include "base/assert.hpp"
+#include "base/prefetch.hpp"
 #include "runtime/ring/ring_sides.hpp"
 
 namespace lockstep {
@@ -78,6 +79,13 @@ class ByteRing {
 
   /// Makes all claimed frames visible; nothing when there are none.
   void publish() { producer_.publish_if_behind(tail_); }
+
+  /// Takes the lines where the next frame begins back from the consumer's core, which has read them a lap ago. Once a
+  /// turn, when nothing is left to claim.
+  void prefetch_next() const {
+    prefetch_for_write(producer_.buffer + (producer_.next & producer_.mask));
+    prefetch_for_write(producer_.buffer + ((producer_.next + cache_line_bytes) & producer_.mask));
+  }
 
   /// Bytes of claims, headers and padding that the consumer has not freed, as far as the producer knows.
   [[nodiscard]] std::size_t used_bytes() const { return capacity_bytes() - producer_.available(); }

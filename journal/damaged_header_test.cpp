@@ -266,6 +266,20 @@ TEST_CASE("a reader tells of a damaged header once and then gives every batch, w
   }
 }
 
+TEST_CASE("a power cut at any step of a start that passes over a damaged spare is not refused afterwards") {
+  for (std::uint64_t step = 1; step < 30; ++step) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      Killed journal;
+      journal.zero_header(journal.last_used + 1);
+      journal.disk.fail_at(step, DiskFault::power_cut, EIO);
+      static_cast<void>(journal.refusal());
+      journal.disk = journal.disk.after_power_cut(seed);
+      CAPTURE(step);
+      journal.check_starts_whole();
+    }
+  }
+}
+
 TEST_CASE("a power cut at any step of a header's repair leaves the damaged file or the repaired one") {
   for (std::uint64_t step = 1; step < 30; ++step) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {

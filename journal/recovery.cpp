@@ -48,6 +48,7 @@ class Recovery {
   Result<void> one_verdict();
   Result<void> keep_damage();
   Result<void> enter_limbo();
+  Result<void> drop_spares();
   Result<void> seal_last();
 
   Disk& disk_;
@@ -249,6 +250,21 @@ Result<void> Recovery::keep_bad_copies() const {
   return {};
 }
 
+/// Segments made ahead belong to the process that made them; none was used. They go before the last segment is sealed:
+/// behind a SEAL a damaged one could not be told from one that was used. The hard state forgets them first, and the
+/// highest goes first, and durably: a crash in between must not leave a gap.
+Result<void> Recovery::drop_spares() {
+  HardState next = hard_state_.value();
+  ++next.incarnation;
+  next.newest_segment_id = used_ == 0 ? next.oldest_segment_id - 1 : files_.segments[used_ - 1];
+  if (auto stored = hard_state_.store(next); !stored) return stored;
+  for (std::size_t i = files_.segments.size(); i > used_; --i) {
+    if (auto removed = disk_.remove(path_of(files_.segments[i - 1])); !removed) return removed;
+    if (auto synced = disk_.sync_directory(options_.directory); !synced) return synced;
+  }
+  return {};
+}
+
 Result<void> Recovery::seal_last() {
   if (used_ == 0 || last_.sealed) return {};
   const std::uint64_t id = files_.segments[used_ - 1];
@@ -313,17 +329,8 @@ Result<void> Recovery::settle() {
   if (damaged_) return keep_damage();
   if (auto entered = enter_limbo(); !entered) return entered;
   if (auto kept = keep_bad_copies(); !kept) return kept;
+  if (auto dropped = drop_spares(); !dropped) return dropped;
   if (auto sealed = seal_last(); !sealed) return sealed;
-  HardState next = hard_state_.value();
-  ++next.incarnation;
-  next.newest_segment_id = used_ == 0 ? next.oldest_segment_id - 1 : files_.segments[used_ - 1];
-  if (auto stored = hard_state_.store(next); !stored) return stored;
-  // Segments made ahead belong to the process that made them; none was used. The highest goes first, and durably: a
-  // crash in between must not leave a gap.
-  for (std::size_t i = files_.segments.size(); i > used_; --i) {
-    if (auto removed = disk_.remove(path_of(files_.segments[i - 1])); !removed) return removed;
-    if (auto synced = disk_.sync_directory(options_.directory); !synced) return synced;
-  }
   for (const std::string& name : files_.temporary)
     if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
   for (const std::uint64_t id : pruned_)

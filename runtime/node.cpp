@@ -112,7 +112,8 @@ void Node::Parts::make_perimeter(std::uint32_t index) {
   if (index == 0) {
     routes.sequencer = sequencer.get();
   } else {
-    inbound.push_back(std::make_unique<ByteRing>(std::max<std::size_t>(record_ring_bytes, 4 * config.max_frame_bytes)));
+    inbound.push_back(
+        std::make_unique<ByteRing>(std::max<std::size_t>(record_ring_bytes, std::size_t{4} * config.max_frame_bytes)));
     sequencer->add_inbound(*inbound.back());
     routes.records = inbound.back().get();
   }

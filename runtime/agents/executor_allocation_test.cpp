@@ -94,6 +94,7 @@ TEST_CASE("an executor allocates nothing while it admits, answers and forgets re
       .application = application<Busy>().digest(), .checkpoint_interval = 1024, .shard_memory_bytes = 1U << 30U};
   MemoryHistory history(genesis, 0, 0);
   std::vector<std::uint64_t> numbers;
+  numbers.reserve(sessions);
   for (std::uint64_t i = 0; i < sessions; ++i) {
     numbers.push_back(history.add_session_open(1, session_number(1, 0, 1 + static_cast<std::uint32_t>(i)), 0));
   }

@@ -16,7 +16,7 @@ constexpr std::size_t first_entries = 4096;
 /// No round has more mail than all shards may emit in a batch, and a trap, which is no longer, for each message of the
 /// round before.
 std::size_t most_bytes(const Genesis& genesis) {
-  return 2 * genesis.shards * genesis.shard_effect_bytes;
+  return std::size_t{2} * genesis.shards * genesis.shard_effect_bytes;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::uint64_t write_journal(MemoryDisk& disk, const Size& size) {
   const HardState identity = look_at_hard_state(disk, directory).value();
   REQUIRE(HashLog::open(disk, directory, identity.cluster_id, identity.replica_id, history.size()));
   // With the flag of a skip, whoever asks for skips has to look at all records.
-  REQUIRE(append_skip(disk, directory, history.back().first_seq, 0, options));
+  REQUIRE(append_skip(disk, directory, history.back().first_seq, history.back().first_seq, 0, options));
   return history.size() + 1;
 }
 

@@ -48,7 +48,8 @@ Result<Surroundings> look_around(Disk& disk, const std::string& directory, std::
   return found;
 }
 
-Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t seq, const Surroundings& found) {
+Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t seq,
+                         std::optional<std::uint64_t> deadly, const Surroundings& found) {
   if (found.batch == 0)
     return fail(ErrorCode::usage, fmt::format("{}: the journal holds no seq {}; `lockstep journal info` says which it "
                                               "holds",
@@ -70,6 +71,11 @@ Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t
                 fmt::format("{}: seq {} was executed: a state root is recorded at seq {}. Passing over it now would "
                             "make another history of it",
                             directory, seq, roots->entries.back().last_seq));
+  if (deadly != seq)
+    return fail(ErrorCode::usage,
+                fmt::format("{}: nothing shows that the program dies of seq {}; {}", directory, seq,
+                            deadly ? fmt::format("it died twice of seq {}, which can be passed over", *deadly)
+                                   : "only a message that it died of twice, and halts before, can be passed over"));
   return {};
 }
 
@@ -126,13 +132,14 @@ Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& dir
   return skips;
 }
 
-Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq, std::int64_t now_ns,
+Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq,
+                                  std::optional<std::uint64_t> deadly, std::int64_t now_ns,
                                   const JournalOptions& options) {
   auto recovered = recover(disk, {.directory = directory, .create = false});
   if (!recovered) return std::unexpected(recovered.error());
   const auto found = look_around(disk, directory, seq);
   if (!found) return std::unexpected(found.error());
-  if (auto legal = check_legal(disk, directory, seq, *found); !legal) return std::unexpected(legal.error());
+  if (auto legal = check_legal(disk, directory, seq, deadly, *found); !legal) return std::unexpected(legal.error());
 
   // The flag first: one without a skip costs a look, a skip without the flag would be overlooked.
   HardState flagged = recovered->hard_state.value();

@@ -9,6 +9,7 @@
 /// Pure functions over a disk; blocking.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,12 @@ namespace lockstep {
 [[nodiscard]] Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory);
 
 /// Adds a skip of `seq`, stamped `now_ns` (or the last stamp, if that is later), to a journal that no process uses;
-/// durable when it returns, with the sequence number of the skip itself. Refuses one that the journal does not hold,
-/// and one that was executed already, as a recorded root or a snapshot shows: passing over it now would be another
-/// history.
+/// durable when it returns, with the sequence number of the skip itself. `deadly` is the one that a node halts before
+/// (runtime/breadcrumbs.hpp), and no other may be passed over: whatever else is in the journal was executed, perhaps
+/// answered, or will be, and without it there would be another history. Refuses, too, one that the journal does not
+/// hold, and one that a recorded root or a snapshot shows to have been executed.
 [[nodiscard]] Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq,
-                                                std::int64_t now_ns, const JournalOptions& options = {});
+                                                std::optional<std::uint64_t> deadly, std::int64_t now_ns,
+                                                const JournalOptions& options = {});
 
 }  // namespace lockstep

@@ -31,10 +31,10 @@ TEST_CASE("a skip is a record behind all others, and is found again") {
   MemoryDisk disk;
   const auto history = write_ten_batches(disk);
   CHECK(read_skips(disk, "/j").value().empty());
-  const auto seq = append_skip(disk, "/j", 17, history.back().last_time_ns + 5, small_journal);
+  const auto seq = append_skip(disk, "/j", 17, 17, history.back().last_time_ns + 5, small_journal);
   REQUIRE_MESSAGE(seq, seq.error().message);
   CHECK(*seq == 21);
-  CHECK(append_skip(disk, "/j", 4, 0, small_journal).value() ==
+  CHECK(append_skip(disk, "/j", 4, 4, 0, small_journal).value() ==
         22);  // an earlier clock: stamped time does not run back
   CHECK(read_skips(disk, "/j").value() == std::vector<std::uint64_t>{4, 17});
 
@@ -51,13 +51,25 @@ TEST_CASE("what the journal does not hold, or holds a skip of, cannot be skipped
   MemoryDisk disk;
   write_ten_batches(disk);
   for (const std::uint64_t seq : {0U, 21U, 1000U}) {
-    const auto refused = append_skip(disk, "/j", seq, 0, small_journal);
+    const auto refused = append_skip(disk, "/j", seq, seq, 0, small_journal);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message.find("holds no seq") != std::string::npos);
   }
-  REQUIRE(append_skip(disk, "/j", 9, 0, small_journal));
-  CHECK(append_skip(disk, "/j", 9, 0, small_journal).error().message.find("skipped already") != std::string::npos);
-  CHECK_FALSE(append_skip(disk, "/nowhere", 9, 0, small_journal));
+  REQUIRE(append_skip(disk, "/j", 9, 9, 0, small_journal));
+  CHECK(append_skip(disk, "/j", 9, 9, 0, small_journal).error().message.find("skipped already") != std::string::npos);
+  CHECK_FALSE(append_skip(disk, "/nowhere", 9, 9, 0, small_journal));
+}
+
+TEST_CASE("what the program does not die of cannot be skipped") {
+  MemoryDisk disk;
+  write_ten_batches(disk);
+  const auto nothing_deadly = append_skip(disk, "/j", 9, std::nullopt, 0, small_journal);
+  REQUIRE_FALSE(nothing_deadly);
+  CHECK(nothing_deadly.error().code == ErrorCode::usage);
+  const auto another = append_skip(disk, "/j", 9, 11, 0, small_journal);
+  REQUIRE_FALSE(another);
+  CHECK(another.error().message.find("it died twice of seq 11") != std::string::npos);
+  CHECK(read_skips(disk, "/j")->empty());
 }
 
 TEST_CASE("what was executed past cannot be skipped") {
@@ -72,8 +84,8 @@ TEST_CASE("what was executed past cannot be skipped") {
     entry.last_seq = 12;
     REQUIRE(log->append(entry));
   }
-  CHECK(append_skip(disk, "/j", 12, 0, small_journal).error().message.find("was executed") != std::string::npos);
-  CHECK(append_skip(disk, "/j", 13, 0, small_journal));
+  CHECK(append_skip(disk, "/j", 12, 12, 0, small_journal).error().message.find("was executed") != std::string::npos);
+  CHECK(append_skip(disk, "/j", 13, 13, 0, small_journal));
 }
 
 TEST_CASE("what a damaged hash log does not tell cannot be skipped, until a start has cut it") {
@@ -84,12 +96,12 @@ TEST_CASE("what a damaged hash log does not tell cannot be skipped, until a star
   std::vector<std::byte> log(sound.begin(), sound.end());
   log.insert(log.end(), damage.begin(), damage.end());
   disk.put("/j/hashlog", log);
-  const auto refused = append_skip(disk, "/j", 9, 0, small_journal);
+  const auto refused = append_skip(disk, "/j", 9, 9, 0, small_journal);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::incomplete);
   const auto identity = look_at_hard_state(disk, "/j").value();
   CHECK(HashLog::open(disk, "/j", identity.cluster_id, identity.replica_id, 10)->torn_bytes() == sizeof(HashEntry));
-  CHECK(append_skip(disk, "/j", 9, 0, small_journal));
+  CHECK(append_skip(disk, "/j", 9, 9, 0, small_journal));
 }
 
 TEST_CASE("what is in a snapshot cannot be skipped, whatever became of the hash log") {
@@ -103,10 +115,10 @@ TEST_CASE("what is in a snapshot cannot be skipped, whatever became of the hash 
     state.snapshot_chain = history[4].chain;
     REQUIRE(recovered->hard_state.store(state));
   }
-  const auto refused = append_skip(disk, "/j", 10, 0, small_journal);
+  const auto refused = append_skip(disk, "/j", 10, 10, 0, small_journal);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("the snapshot of batch 5") != std::string::npos);
-  CHECK(append_skip(disk, "/j", 11, 0, small_journal));
+  CHECK(append_skip(disk, "/j", 11, 11, 0, small_journal));
 }
 
 TEST_CASE("a power cut at any step of a skip leaves it there or not, and never one that is overlooked") {
@@ -115,7 +127,7 @@ TEST_CASE("a power cut at any step of a skip leaves it there or not, and never o
     const auto history = write_ten_batches(disk);
     const std::uint64_t before = disk.operations();
     disk.fail_at(step, MemoryDisk::Fault::power_cut, 0);
-    const bool done = append_skip(disk, "/j", 8, 0, small_journal).has_value();
+    const bool done = append_skip(disk, "/j", 8, 8, 0, small_journal).has_value();
     MemoryDisk after = disk.after_power_cut(step);
     const auto skips = read_skips(after, "/j");
     REQUIRE(skips);

@@ -4,15 +4,33 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "journal/directory.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/skips.hpp"
 #include "replay/commands.hpp"
+#include "runtime/breadcrumbs.hpp"
 
 namespace lockstep {
+namespace {
+
+/// What a node on this directory would halt before.
+Result<std::optional<std::uint64_t>> deadly_seq(Disk& disk, const std::string& directory) {
+  if (auto there = require_journal(disk, directory); !there) return std::unexpected(there.error());
+  const auto skips = read_skips(disk, directory);
+  if (!skips) return std::unexpected(skips.error());
+  const auto breadcrumbs = Breadcrumbs::look(disk, directory);
+  if (!breadcrumbs) return std::unexpected(breadcrumbs.error());
+  const auto poison = breadcrumbs->poison(*skips);
+  return poison ? std::optional(poison->seq) : std::nullopt;
+}
+
+}  // namespace
 
 ExitCode skip_command(const SkipOptions& options) {
   PosixDisk disk;
-  const auto seq = append_skip(disk, options.data, options.seq, SystemClock().real_ns());
+  const auto deadly = deadly_seq(disk, options.data);
+  if (!deadly) return report(deadly.error());
+  const auto seq = append_skip(disk, options.data, options.seq, *deadly, SystemClock().real_ns());
   if (!seq) return report(seq.error());
   if (options.json) {
     fmt::print(

@@ -26,10 +26,30 @@ Result<Breadcrumbs> Breadcrumbs::open(Disk& disk, const std::string& directory) 
   auto memory = disk.map_shared(directory + "/" + file_name, sizeof(File));
   if (!memory) return std::unexpected(memory.error());
   Breadcrumbs breadcrumbs(std::move(*memory));
-  if (breadcrumbs.file().magic != breadcrumbs_magic || breadcrumbs.file().version != breadcrumbs_version)
-    new (breadcrumbs.memory_.get()) File;
-  breadcrumbs.count_deaths();
+  breadcrumbs.make_sense();
   return breadcrumbs;
+}
+
+Result<Breadcrumbs> Breadcrumbs::look(Disk& disk, const std::string& directory) {
+  Breadcrumbs breadcrumbs(std::shared_ptr<std::byte[]>(
+      new (std::align_val_t{alignof(File)}) std::byte[sizeof(File)]{},
+      [](std::byte* memory) { operator delete[](memory, std::align_val_t{alignof(File)}); }));
+  const auto names = disk.list(directory);
+  if (!names) return std::unexpected(names.error());
+  if (std::ranges::find(*names, file_name) != names->end()) {
+    const auto file = disk.open(directory + "/" + file_name, OpenMode::read);
+    if (!file) return std::unexpected(file.error());
+    const auto read = disk.read(*file, 0, {breadcrumbs.memory_.get(), sizeof(File)});
+    disk.close(*file);
+    if (!read) return std::unexpected(read.error());
+  }
+  breadcrumbs.make_sense();
+  return breadcrumbs;
+}
+
+void Breadcrumbs::make_sense() {
+  if (file().magic != breadcrumbs_magic || file().version != breadcrumbs_version) new (memory_.get()) File;
+  count_deaths();
 }
 
 Breadcrumbs::File& Breadcrumbs::file() const {
@@ -53,10 +73,11 @@ void Breadcrumbs::count_deaths() {
   }
 }
 
-std::optional<Breadcrumbs::Deaths> Breadcrumbs::poison() const {
+std::optional<Breadcrumbs::Deaths> Breadcrumbs::poison(std::span<const std::uint64_t> skipped) const {
   std::optional<Deaths> lowest;
   for (const Deaths& deaths : file().deaths) {
-    if (deaths.count >= deaths_before_halt && (!lowest || deaths.seq < lowest->seq)) lowest = deaths;
+    if (deaths.count < deaths_before_halt || std::ranges::binary_search(skipped, deaths.seq)) continue;
+    if (!lowest || deaths.seq < lowest->seq) lowest = deaths;
   }
   return lowest;
 }

@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/error.hpp"
@@ -38,9 +39,12 @@ class Breadcrumbs {
 
   /// Counts what the last process left.
   [[nodiscard]] static Result<Breadcrumbs> open(Disk& disk, const std::string& directory);
+  /// The same of a copy: the file stays as it is, and what is done to the copy goes nowhere.
+  [[nodiscard]] static Result<Breadcrumbs> look(Disk& disk, const std::string& directory);
 
-  /// The lowest sequence number that must not be executed again; nothing in good times.
-  [[nodiscard]] std::optional<Deaths> poison() const;
+  /// The lowest sequence number that must not be executed again and is not among `skipped` (ascending); nothing in
+  /// good times.
+  [[nodiscard]] std::optional<Deaths> poison(std::span<const std::uint64_t> skipped = {}) const;
   /// History has been executed past all that was counted.
   void forget();
 
@@ -51,6 +55,7 @@ class Breadcrumbs {
   struct File;
   explicit Breadcrumbs(std::shared_ptr<std::byte[]> memory) : memory_(std::move(memory)) {}
   [[nodiscard]] File& file() const;
+  void make_sense();
   void count_deaths();
 
   std::shared_ptr<std::byte[]> memory_;

@@ -38,6 +38,31 @@ TEST_CASE("the second death at one sequence number makes it poison, on whichever
   CHECK(poison_after(scratch)->count == 2);  // looking does not count
 }
 
+TEST_CASE("a poison that is skipped gives way to the next") {
+  const ScratchDirectory scratch;
+  for (const std::uint64_t seq : {7U, 9U, 9U, 7U}) die_at(scratch, 0, seq);
+  PosixDisk disk;
+  auto breadcrumbs = Breadcrumbs::open(disk, scratch.path());
+  REQUIRE(breadcrumbs);
+  CHECK(breadcrumbs->poison()->seq == 7);
+  const std::uint64_t skipped[] = {3, 7};
+  REQUIRE(breadcrumbs->poison(skipped));
+  CHECK(breadcrumbs->poison(skipped)->seq == 9);
+  const std::uint64_t both[] = {7, 9};
+  CHECK_FALSE(breadcrumbs->poison(both));
+}
+
+TEST_CASE("looking sees the deaths that an open counts, and leaves the file as it is") {
+  const ScratchDirectory scratch;
+  PosixDisk disk;
+  CHECK_FALSE(Breadcrumbs::look(disk, scratch.path())->poison());
+  die_at(scratch, 0, 42);
+  die_at(scratch, 1, 42);
+  for (int i = 0; i < 3; ++i) CHECK(Breadcrumbs::look(disk, scratch.path())->poison()->count == 2);
+  CHECK(poison_after(scratch)->count == 2);
+  CHECK_FALSE(Breadcrumbs::look(disk, scratch.path() + "/nowhere"));
+}
+
 TEST_CASE("a process that ends between handlers leaves nothing") {
   const ScratchDirectory scratch;
   for (int start = 0; start < 3; ++start) {

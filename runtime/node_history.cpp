@@ -132,8 +132,8 @@ Result<Execution::Options> Node::Parts::execution_options(const HistoryPosition&
   auto skips = read_skips(disk, config.data);
   if (!skips) return std::unexpected(skips.error());
 
-  const auto poison = breadcrumbs->poison();
-  if (poison && poison->seq <= end.seq && !std::ranges::binary_search(*skips, poison->seq)) {
+  const auto poison = breadcrumbs->poison(*skips);
+  if (poison && poison->seq <= end.seq) {
     halted_before = poison;
     log(LogLevel::error, "node",
         "{}: this program has died {} times executing seq {}: halting before the batch that holds it. Queries are "

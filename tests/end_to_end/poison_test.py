@@ -67,6 +67,7 @@ def check(work, value, expected):
         node.stop()
 
     run(lockstep, "skip", str(seq + 100), "--data", data, status=2)
+    run(lockstep, "skip", str(seq - 1), "--data", data, status=2)  # executed, and answered
     order = json.loads(run(lockstep, "skip", str(seq), "--data", data, "--json"))
     assert order["schema"] == "lockstep.skip/1" and order["skipped_seq"] == seq < order["order_seq"], order
     run(lockstep, "skip", str(seq), "--data", data, status=2)  # once is enough

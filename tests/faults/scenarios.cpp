@@ -247,7 +247,7 @@ Result<std::string> check_vote(const Situation& at, MemoryDisk& left) {
 // An operator's skip, appended to a journal at rest.
 
 void skip(Situation& at) {
-  static_cast<void>(append_skip(at.disk, data_directory, 1, 1'000'000, small_journal));
+  static_cast<void>(append_skip(at.disk, data_directory, 1, 1, 1'000'000, small_journal));
 }
 
 /// The skip may be there: a batch of which nobody was told.

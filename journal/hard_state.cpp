@@ -122,6 +122,7 @@ Result<void> HardStateFile::create(Disk& disk, const std::string& directory, Har
   if (result) result = write_copies(disk, *file, first, sector);
   disk.close(*file);
   if (result) result = disk.rename(temporary, path);
+  if (!result) static_cast<void>(disk.remove(temporary));
   if (result) result = disk.sync_directory(directory);
   return result;
 }

@@ -387,6 +387,11 @@ Result<Recovered> recover(Disk& disk, const RecoveryOptions& options, std::vecto
   Recovery recovery(disk, options, std::move(*hard_state));
   auto result = recovery.judge();
   if (findings != nullptr) *findings = recovery.findings();
+  if (result && options.consent) {
+    result = options.consent();
+    // Nothing was here, and nothing stays.
+    if (!result && created) static_cast<void>(disk.remove(options.directory + "/" + hard_state_name));
+  }
   if (result) result = recovery.settle();
   if (!result) return std::unexpected(result.error());
   Recovered recovered = recovery.take(std::move(*lock));

@@ -35,6 +35,8 @@ struct RecoveryOptions {
   /// and the hard state goes to limbo; of acknowledged damage nothing is changed, the hard state goes to repairing, and
   /// the result names the holes to be filled. Neither is ever left here: JournalWriter::leave_limbo().
   bool cluster = false;
+  /// Asked when the verdict lets the start go on, before anything is changed; its Error refuses the start.
+  std::function<Result<void>()> consent = {};
   std::uint64_t seed = 0;  ///< of what is drawn at random here; 0 asks the system
 };
 

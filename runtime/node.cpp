@@ -90,7 +90,8 @@ Result<void> Node::Parts::open_journal(Recovered&& recovered) {
 
 Result<Recovered> Node::Parts::recover_journal() {
   std::vector<Finding> findings;
-  auto recovered = recover(reactors[0]->disk(), {.directory = config.data}, &findings);
+  auto recovered = recover(reactors[0]->disk(),
+                           {.directory = config.data, .consent = [this] { return look_before_settling(); }}, &findings);
   for (const Finding& finding : findings) log(LogLevel::warning, "journal", "{}", describe(finding));
   return recovered;
 }

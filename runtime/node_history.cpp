@@ -29,22 +29,28 @@ Genesis new_genesis(const Application& application, const GenesisOptions& option
 
 }  // namespace
 
-/// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
-Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
+/// Whatever refuses a start and can be seen beforehand: it then leaves the directory as it was.
+Result<void> Node::Parts::look_before_settling() {
   Disk& disk = reactors[0]->disk();
-  if (auto removed = remove_half_made_snapshots(disk, config.data); !removed) return removed;
-  auto start = find_history_start(disk, config.data, StartFrom::newest_snapshot);
-  if (!start) return std::unexpected(start.error());
-  genesis = start->genesis.value_or(new_genesis(application, config.genesis));
+  auto found = find_history_start(disk, config.data, StartFrom::newest_snapshot);
+  if (!found) return std::unexpected(found.error());
+  history_start.emplace(std::move(*found));
+  genesis = history_start->genesis.value_or(new_genesis(application, config.genesis));
   if (genesis.application != application.digest())
     return fail(ErrorCode::incompatible,
                 fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
                             "serve it with the program that wrote it",
                             config.data, genesis.application, application.digest()));
-  if (const auto valid = validate(genesis); !valid) return valid;
+  return validate(genesis);
+}
+
+/// Brings the executors to where the journal ends, and holds what they come to against what was recorded.
+Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
+  Disk& disk = reactors[0]->disk();
+  if (auto removed = remove_half_made_snapshots(disk, config.data); !removed) return removed;
   auto options = execution_options(end);
   if (!options) return std::unexpected(options.error());
-  auto made = start->execution(application, genesis, std::move(*options));
+  auto made = history_start->execution(application, genesis, std::move(*options));
   if (!made) return std::unexpected(made.error());
   execution = std::move(*made);
   auto log_opened = HashLog::open(disk, config.data, identity.cluster_id, identity.replica_id, end.index);
@@ -55,12 +61,14 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
         "{}/{}: its last {} bytes were torn or damaged, and are cut; what they recorded is lost", config.data,
         hash_log_name, hash_log->torn_bytes());
   checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
-  auto run = run_from(*start, end.seq);
+  auto run = run_from(*history_start, end.seq);
   if (!run) return std::unexpected(run.error());
   history = *run;
+  const std::uint64_t newest_snapshot = history_start->position.index;
+  history_start.reset();
   if (halted_before) return {};
   breadcrumbs->forget();
-  make_snapshots(start->position.index);
+  make_snapshots(newest_snapshot);
   return open_actor_log();
 }
 

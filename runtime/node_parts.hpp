@@ -54,6 +54,7 @@ struct Node::Parts {
   std::unique_ptr<HashLog> hash_log;
   HardState identity;
   Genesis genesis;
+  std::optional<HistoryStart> history_start;  // from the look at the directory until its history has been run
   HistoryRun history;
   std::unique_ptr<ActorLog> actor_log;  // null: cx.log() goes nowhere
   std::unique_ptr<Execution> execution;
@@ -78,6 +79,7 @@ struct Node::Parts {
   Result<void> open();
   Result<void> open_on(Recovered& recovered);
   Result<Recovered> recover_journal();
+  Result<void> look_before_settling();
   Result<void> run_journal(const HistoryPosition& end);
   Result<HistoryRun> run_from(const HistoryStart& start, std::uint64_t last_seq);
   Result<void> open_actor_log();

@@ -342,6 +342,24 @@ def what_is_refused_leaves_nothing():
     assert restored["verdict"] == "equal" and f"{restored['batch']:016x}" in snapshot, restored
 
 
+def a_refused_start_changes_nothing():
+    """Of a directory that another program wrote, and whose node was killed, so that a start would have much to settle."""
+    data = work + "/left-alone"
+    with Node(bank, data) as node:
+        load(node, 2000)
+        node.process.kill()
+        node.process.wait(timeout=60)
+    def content():
+        return {name: open(f"{data}/{name}", "rb").read() for name in os.listdir(data)}
+    before = content()
+    refused(4, ["other actors"], kv, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    after = content()
+    changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    assert not changed, changed
+    with Node(bank, data) as node:
+        node.stop()
+
+
 def several_perimeters():
     data = work + "/perimeters"
     with Node(kv, data, "--resp", "127.0.0.1:0", "--perimeters", "3", "--executors", "2") as node:
@@ -382,8 +400,8 @@ def doctor():
 with tempfile.TemporaryDirectory() as work:
     for scene in (usage_and_help, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
                   a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
-                  damage_is_refused, nothing_there, what_is_refused_leaves_nothing, several_perimeters,
-                  idles_quietly, doctor):
+                  damage_is_refused, nothing_there, what_is_refused_leaves_nothing, a_refused_start_changes_nothing,
+                  several_perimeters, idles_quietly, doctor):
         started = time.monotonic()
         scene()
         print(f"{scene.__name__}: ok ({time.monotonic() - started:.1f} s)", flush=True)

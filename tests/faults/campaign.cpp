@@ -65,7 +65,7 @@ Campaign::Campaign(const char* promise, int argc, char** argv)
     }
     const auto value = number_of(given);
     if (value && argument == "--seed") seed_ = *value;
-    if (value && argument == "--case") only_ = *value;
+    if (value && argument == "--case") only_ = value;
     if (!value || (argument != "--seed" && argument != "--case")) end_with_usage(name_, promise, 2);
     ++i;
   }

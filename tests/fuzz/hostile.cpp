@@ -101,7 +101,7 @@ std::string patched(std::string sound, std::span<const std::uint8_t> patches) {
 }
 
 std::size_t chunk_of(std::uint8_t control) {
-  return control < 128 ? SIZE_MAX : std::size_t{1} + (control & 126U) * 3;
+  return control < 128 ? SIZE_MAX : 1 + std::size_t{3} * (control & 126U);
 }
 
 std::uint64_t sum_of(std::string_view text) {

@@ -55,7 +55,8 @@ ExitCode bench_command(const BenchOptions& options) {
   fmt::print("{}", options.json ? load_json(load, *result) + "\n" : load_text(load, *result));
   if (!options.hgrm_file.empty())
     if (const auto written = write_hgrm(options.hgrm_file, *result); !written) return report(written.error());
-  return result->lost == 0 ? ExitCode::equal : ExitCode::failed;
+  if (result->disconnected) return ExitCode::failed;
+  return result->complete() && result->refused == 0 ? ExitCode::equal : ExitCode::incomplete;
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -24,8 +25,10 @@ Result<void> validate(const LoadOptions& options) {
   if (options.connections == 0) return fail(ErrorCode::usage, "connections must be at least 1");
   if (options.threads == 0) return fail(ErrorCode::usage, "threads must be at least 1");
   if (options.depth == 0) return fail(ErrorCode::usage, "depth must be at least 1");
-  if (options.rate < 0) return fail(ErrorCode::usage, "rate must not be negative");
-  if (options.warmup >= options.requests && options.requests != 0)
+  if (options.requests == 0) return fail(ErrorCode::usage, "requests must be at least 1");
+  if (!std::isfinite(options.rate) || options.rate < 0)
+    return fail(ErrorCode::usage, "rate must be a number of requests per second, or 0 for as fast as answers come");
+  if (options.warmup >= options.requests)
     return fail(ErrorCode::usage, "warmup must be less than requests, or nothing is measured");
   return {};
 }
@@ -58,7 +61,7 @@ class Reporter {
   std::thread thread_;
 };
 
-LoadResult merged(const Workers& workers) {
+LoadResult merged(const Workers& workers, std::uint64_t requests) {
   LoadResult all;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = 0;
@@ -70,10 +73,13 @@ LoadResult merged(const Workers& workers) {
     all.trapped += part.trapped;
     all.lost += part.lost;
     all.latency_ns.merge(part.latency_ns);
+    all.disconnected |= part.disconnected;
     if (all.first_error.empty()) all.first_error = part.first_error;
+    if (all.ended_by.empty()) all.ended_by = part.ended_by;
     first_ns = std::min(first_ns, worker->measured_from_ns());
     last_ns = std::max(last_ns, worker->last_answer_ns());
   }
+  all.unsent = requests - all.sent;
   all.elapsed_ns = last_ns - std::min(first_ns, last_ns);
   return all;
 }
@@ -100,7 +106,7 @@ Result<LoadResult> run_load(const LoadOptions& asked, const WorkloadFactory& wor
     workers[0]->run(start_ns);
     for (std::thread& thread : threads) thread.join();
   }
-  return merged(workers);
+  return merged(workers, options.requests);
 }
 
 }  // namespace lockstep

@@ -7,7 +7,8 @@
 /// omission", https://www.youtube.com/watch?v=lJ8ydIuPFeU). With rate 0 it is a closed loop: as many requests as the
 /// connections' depth allows, each timed from its sending; good for capacity, not for latency under load.
 ///
-/// Plain sockets, its own threads; nothing of the node's. run_load() blocks until all is answered.
+/// Plain sockets, its own threads; nothing of the node's. run_load() blocks until all is answered, or what is left can
+/// not be any more.
 
 #include <cstdint>
 #include <functional>
@@ -48,7 +49,7 @@ struct LoadOptions {
   std::uint32_t depth = 64;                   ///< requests in flight per connection, at most what the node allows
   std::uint32_t threads = 1;                  ///< each drives its share of the connections
   std::uint64_t warmup = 0;                   ///< requests at the start that are sent and answered but not measured
-  std::int64_t patience_ns = 30'000'000'000;  ///< without any answer, after which what is in flight counts as lost
+  std::int64_t patience_ns = 30'000'000'000;  ///< without any answer to what is in flight; then it counts as lost
 };
 
 struct LoadResult {
@@ -57,10 +58,15 @@ struct LoadResult {
   std::uint64_t refused = 0;
   std::uint64_t trapped = 0;
   std::uint64_t lost = 0;       ///< no answer: the connection ended, or patience did
+  std::uint64_t unsent = 0;     ///< of connections that had ended by then
   std::int64_t elapsed_ns = 0;  ///< from the first measured request's plan to the last answer
   Histogram latency_ns;         ///< from plan to answer
-  std::string first_error;      ///< of a request or a connection; empty if there was none
+  bool disconnected = false;    ///< a connection ended before its requests did
+  std::string first_error;      ///< of a refused or trapped request; empty if there was none
+  std::string ended_by;         ///< why there are lost or unsent requests; empty if there are none
 
+  /// Each request was sent and got an answer, a refusal included.
+  [[nodiscard]] bool complete() const { return lost == 0 && unsent == 0; }
   [[nodiscard]] double rate() const {
     return elapsed_ns <= 0 ? 0 : static_cast<double>(latency_ns.count()) * 1e9 / static_cast<double>(elapsed_ns);
   }

@@ -13,6 +13,21 @@ namespace {
 
 constexpr std::chrono::seconds connect_timeout{20};
 
+/// Why a first frame that is no hello_ok came. A node that cannot take a session now says so; only one that speaks
+/// another version, or is none, will never take this one.
+Error refusal_of(const client::Frame& frame) {
+  if (frame.header.kind == wire::FrameKind::goodbye) return {ErrorCode::busy, "the node is stopping"};
+  wire::ErrorBody body;
+  if (frame.header.kind != wire::FrameKind::error || frame.payload.size() < sizeof body)
+    return {ErrorCode::incompatible, "what answers there is not a lockstep node"};
+  std::memcpy(&body, frame.payload.data(), sizeof body);
+  const auto text = frame.payload.subspan(sizeof body);
+  const bool never = body.code == wire::WireError::version || body.code == wire::WireError::malformed;
+  return {
+      never ? ErrorCode::incompatible : ErrorCode::busy,
+      fmt::format("the node refuses: {}", std::string_view(reinterpret_cast<const char*>(text.data()), text.size()))};
+}
+
 }  // namespace
 
 Result<LoadConnection> LoadConnection::open(const LoadOptions& options) {
@@ -38,7 +53,7 @@ Result<void> LoadConnection::greet(client::Deadline deadline, std::uint32_t dept
     if (const auto frame = reader_.next()) {
       wire::HelloOk ok;
       if (frame->header.kind != wire::FrameKind::hello_ok || frame->payload.size() < sizeof ok)
-        return fail(ErrorCode::incompatible, "it refuses, or it is not a lockstep node");
+        return std::unexpected(refusal_of(*frame));
       std::memcpy(&ok, frame->payload.data(), sizeof ok);
       window_ = std::max(1U, ok.reply_window);
       depth_ = std::max(1U, std::min({depth, ok.max_in_flight, std::uint32_t{UINT16_MAX} / 2}));
@@ -46,7 +61,12 @@ Result<void> LoadConnection::greet(client::Deadline deadline, std::uint32_t dept
       return {};
     }
     if (over_) return fail(ErrorCode::io, *over_);
-    if (!socket_.wait(!flushed, deadline)) return fail(ErrorCode::io, "no answer in time");
+    if (!socket_.wait(!flushed, deadline))
+      return fail(
+          ErrorCode::io,
+          fmt::format("no answer within {} s; is its disk full (its log and /status say so), or is it something "
+                      "else than a lockstep node?",
+                      connect_timeout.count()));
   }
 }
 

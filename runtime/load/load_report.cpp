@@ -31,9 +31,12 @@ std::string load_text(const LoadOptions& options, const LoadResult& result) {
   for (const Percentile& p : percentiles)
     text += fmt::format(" {} {:.1f} ", p.name, microseconds(result.latency_ns.percentile(p.percent)));
   text += fmt::format(" max {:.1f}\n", microseconds(result.latency_ns.max()));
-  if (result.refused + result.trapped + result.lost != 0)
-    text += fmt::format("{} refused, {} trapped, {} lost; the first: {}\n", result.refused, result.trapped, result.lost,
-                        result.first_error);
+  if (result.refused + result.trapped != 0)
+    text += fmt::format("{} refused, {} trapped; the first: {}\n", result.refused, result.trapped, result.first_error);
+  if (!result.complete())
+    text += fmt::format(
+        "INCOMPLETE: of {} requests {} were answered, {} refused, {} trapped, {} lost and {} never sent: {}\n",
+        options.requests, result.answered, result.refused, result.trapped, result.lost, result.unsent, result.ended_by);
   return text;
 }
 
@@ -42,13 +45,23 @@ std::string load_json(const LoadOptions& options, const LoadResult& result) {
   for (const Percentile& p : percentiles) latency[p.name] = result.latency_ns.percentile(p.percent);
   latency["max"] = result.latency_ns.max();
   latency["mean"] = result.latency_ns.mean();
-  const nlohmann::ordered_json report{{"planned_rate", options.rate},       {"rate", result.rate()},
-                                      {"connections", options.connections}, {"depth", options.depth},
-                                      {"threads", options.threads},         {"sent", result.sent},
-                                      {"answered", result.answered},        {"refused", result.refused},
-                                      {"trapped", result.trapped},          {"lost", result.lost},
-                                      {"elapsed_ns", result.elapsed_ns},    {"latency_ns", latency},
-                                      {"first_error", result.first_error}};
+  const nlohmann::ordered_json report{{"schema", "lockstep.bench/1"},
+                                      {"requests", options.requests},
+                                      {"planned_rate", options.rate},
+                                      {"rate", result.rate()},
+                                      {"connections", options.connections},
+                                      {"depth", options.depth},
+                                      {"threads", options.threads},
+                                      {"sent", result.sent},
+                                      {"answered", result.answered},
+                                      {"unsent", result.unsent},
+                                      {"refused", result.refused},
+                                      {"trapped", result.trapped},
+                                      {"lost", result.lost},
+                                      {"elapsed_ns", result.elapsed_ns},
+                                      {"latency_ns", latency},
+                                      {"first_error", result.first_error},
+                                      {"ended_by", result.ended_by}};
   return report.dump();
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -99,9 +100,12 @@ TEST_CASE("refusals are counted beside answers") {
   REQUIRE(result.has_value());
   CHECK(result->refused == 100);
   CHECK(result->answered == 900);
+  CHECK(result->complete());
   CHECK(result->first_error.find("receives") != std::string::npos);
   const auto report = nlohmann::json::parse(load_json(options, *result));
+  CHECK(report["schema"] == "lockstep.bench/1");
   CHECK(report["refused"] == 100);
+  CHECK(report["unsent"] == 0);
   CHECK(report["latency_ns"]["p99.99"].get<std::uint64_t>() >= report["latency_ns"]["p50"].get<std::uint64_t>());
   CHECK(load_text(options, *result).find("p99.9") != std::string::npos);
 }
@@ -124,7 +128,35 @@ TEST_CASE("what a node that stops never answers is counted as lost") {
   CHECK(result->sent == 16);
   CHECK(result->lost == 16);
   CHECK(result->answered == 0);
-  CHECK_FALSE(result->first_error.empty());
+  CHECK(result->unsent == 84);
+  CHECK(result->disconnected);
+  CHECK_FALSE(result->complete());
+  CHECK_FALSE(result->ended_by.empty());
+  const std::string text = load_text(options, *result);
+  CHECK(text.find("of 100 requests 0 were answered, 0 refused, 0 trapped, 16 lost and 84 never sent") !=
+        std::string::npos);
+  CHECK(nlohmann::json::parse(load_json(options, *result))["unsent"] == 84);
+}
+
+TEST_CASE("patience runs while an answer is owed, not between two plans") {
+  ServedBench node;
+  LoadOptions options;
+  options.port = node.port();
+  options.requests = 3;
+  options.connections = 1;
+  options.rate = 4;  // 250 ms apart
+  options.patience_ns = 100'000'000;
+  const auto patient = run_load(options, deposits());
+  REQUIRE(patient.has_value());
+  CHECK(patient->answered == 3);
+  CHECK(patient->complete());
+  node.set_silent(true);
+  const auto silent = run_load(options, deposits());
+  REQUIRE(silent.has_value());
+  CHECK(silent->lost == 1);
+  CHECK(silent->unsent == 2);
+  CHECK_FALSE(silent->disconnected);
+  CHECK(silent->ended_by == "no answer within 0.1 s");
 }
 
 TEST_CASE("options that cannot be, and nobody at the address, are errors") {
@@ -132,6 +164,11 @@ TEST_CASE("options that cannot be, and nobody at the address, are errors") {
   options.connections = 0;
   CHECK(run_load(options, deposits()).error().code == ErrorCode::usage);
   options.connections = 1;
+  for (const double rate : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    options.rate = rate;
+    CHECK(run_load(options, deposits()).error().code == ErrorCode::usage);
+  }
+  options.rate = 0;
   options.port = 1;
   const auto unreachable = run_load(options, deposits());
   REQUIRE_FALSE(unreachable.has_value());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/load/load_worker.hpp"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -54,7 +55,7 @@ void LoadWorker::run(std::int64_t start_ns) {
   while (!is_done()) {
     const std::int64_t now_ns = steady_ns();
     const std::int64_t next_plan_ns = send_due(now_ns);
-    if (now_ns - std::max(last_answer_ns_, start_ns_) > options_.patience_ns) {
+    if (in_flight() != 0 && now_ns - silent_since_ns_ > options_.patience_ns) {
       for (Member& member : members_) count_out(member);
       break;
     }
@@ -81,6 +82,7 @@ std::int64_t LoadWorker::send_due(std::int64_t now_ns) {
       // Warm-up requests carry a plan before the start: they are answered, not measured.
       const bool measured = member.next_index >= options_.warmup;
       const std::int64_t timed_from_ns = interval_ns_ == 0 ? now_ns : planned_ns;
+      if (in_flight() == 0) silent_since_ns_ = now_ns;
       if (measured) measured_from_ns_ = std::min(measured_from_ns_, timed_from_ns);
       member.connection.send(workload_->make(member.next_index), measured ? timed_from_ns : -timed_from_ns);
       member.next_index += options_.connections;
@@ -123,7 +125,7 @@ void LoadWorker::receive(Member& member) {
 }
 
 void LoadWorker::count(const LoadConnection::Answer& answer, std::int64_t now_ns) {
-  last_answer_ns_ = now_ns;
+  last_answer_ns_ = silent_since_ns_ = now_ns;
   answers_.fetch_add(1, std::memory_order_relaxed);
   if (answer.planned_ns >= 0) result_.latency_ns.add(static_cast<std::uint64_t>(now_ns - answer.planned_ns));
   if (answer.is_reply) {
@@ -138,10 +140,21 @@ void LoadWorker::count(const LoadConnection::Answer& answer, std::int64_t now_ns
 void LoadWorker::count_out(Member& member) {
   if (std::exchange(member.is_counted_out, true)) return;
   result_.lost += member.connection.in_flight();
-  if (result_.first_error.empty())
-    result_.first_error = member.connection.is_over() ? member.connection.reason() : "no answer in time";
+  const bool had_all = member.connection.in_flight() == 0 && member.next_index >= options_.requests;
+  if (!had_all) {
+    result_.disconnected |= member.connection.is_over();
+    if (result_.ended_by.empty())
+      result_.ended_by = member.connection.is_over()
+                             ? member.connection.reason()
+                             : fmt::format("no answer within {:g} s", static_cast<double>(options_.patience_ns) / 1e9);
+  }
   member.next_index = options_.requests;
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, member.connection.descriptor(), nullptr);
+}
+
+/// What was sent and is still waited for.
+std::uint64_t LoadWorker::in_flight() const {
+  return result_.sent - result_.answered - result_.refused - result_.trapped - result_.lost;
 }
 
 bool LoadWorker::is_done() const {

@@ -53,6 +53,7 @@ class LoadWorker {
   void watch(std::size_t index, bool for_write);
   void wait(std::int64_t until_ns);
   [[nodiscard]] bool is_done() const;
+  [[nodiscard]] std::uint64_t in_flight() const;
 
   LoadOptions options_;
   std::unique_ptr<Workload> workload_;
@@ -62,6 +63,7 @@ class LoadWorker {
   double interval_ns_ = 0;  ///< between plans; 0: closed loop
   std::int64_t measured_from_ns_ = INT64_MAX;
   std::int64_t last_answer_ns_ = 0;
+  std::int64_t silent_since_ns_ = 0;  ///< the last answer, or the first sending when nothing was in flight
   LoadResult result_;
   std::atomic<std::uint64_t> answers_{0};
 };

@@ -11,10 +11,14 @@
 
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -22,17 +26,57 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto idle_time = std::chrono::seconds(5);      ///< of a connection between two requests
-constexpr auto exchange_time = std::chrono::seconds(2);  ///< for a request and its answer, however slowly it drips in
-constexpr int requests_per_connection = 100;
+/// Of a connection, for its one request and the answer, however slowly they drip.
+constexpr auto exchange_time = std::chrono::seconds(2);
+/// Connections served at a time; each has a thread, so that those that send nothing hold nobody up.
+constexpr std::size_t most_threads = 64;
+
+/// httplib's own pool starts all its threads at once; this one a thread when a connection finds none at rest.
+class GrowingPool final : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> task) override {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() > resting_ && threads_.size() < most_threads) threads_.emplace_back([this] { work(); });
+    changed_.notify_one();
+  }
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++resting_;
+      changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      --resting_;
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  std::size_t resting_ = 0;
+  bool stopping_ = false;
+};
 
 /// A connection's bytes, until a deadline or until somebody shuts the socket down.
 class Connected final : public httplib::Stream {
  public:
-  explicit Connected(socket_t socket) : socket_(socket) {}
-
-  /// All that follows must be done by then.
-  void give(std::chrono::seconds time) { deadline_ = SteadyClock::now() + time; }
+  Connected(socket_t socket, SteadyClock::time_point deadline) : socket_(socket), deadline_(deadline) {}
 
   bool is_readable() const override { return wait_for(POLLIN); }
   bool is_writable() const override { return wait_for(POLLOUT); }
@@ -68,8 +112,8 @@ class Connected final : public httplib::Stream {
   SteadyClock::time_point deadline_;
 };
 
-/// httplib's own waits for a silent connection's next request until its time is up, and its stop() for that: 5 s in
-/// which a node would not end. This one shuts the connections down.
+/// httplib's own waits for a silent connection until its time is up, and its stop() for that: 5 s in which a node would
+/// not end. This one shuts the connections down, and keeps none open behind its answer.
 class HttpServer final : public httplib::Server {
  public:
   void stop_now() {
@@ -88,15 +132,9 @@ class HttpServer final : public httplib::Server {
       if (stopping_) ::shutdown(socket, SHUT_RDWR);
       open_.insert(socket);
     }
-    Connected stream(socket);
-    bool good = true;
+    Connected stream(socket, SteadyClock::now() + exchange_time);
     bool closed = false;
-    for (int left = requests_per_connection; left != 0 && good && !closed; --left) {
-      stream.give(idle_time);
-      if (!stream.is_readable()) break;
-      stream.give(exchange_time);
-      good = process_request(stream, left == 1, closed, nullptr);
-    }
+    const bool good = stream.is_readable() && process_request(stream, true, closed, nullptr);
     const std::lock_guard lock(mutex_);
     open_.erase(socket);
     ::shutdown(socket, SHUT_RDWR);
@@ -121,7 +159,7 @@ AdminServer::AdminServer() : server_(std::make_unique<Server>()) {}
 Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, AdminHandlers handlers) {
   std::unique_ptr<AdminServer> admin(new AdminServer);
   HttpServer& http = admin->server_->http;
-  http.new_task_queue = [] { return new httplib::ThreadPool(2); };  // httplib owns and deletes it
+  http.new_task_queue = [] { return new GrowingPool; };  // httplib owns and deletes it
   http.set_payload_max_length(4096);
   // httplib's default adds SO_REUSEPORT, by which two nodes would silently share one admin address.
   http.set_socket_options([](socket_t socket) {

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/metrics.hpp"
 
@@ -29,6 +31,43 @@ TEST_CASE("the admin address serves its pages and nothing else") {
   CHECK(other.error().message.find("404") != std::string::npos);
 }
 
+namespace {
+
+/// A connection that has sent `sent`, and keeps quiet.
+int quiet_client(const io::Endpoint& to, const std::string& sent) {
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(to.port);
+  REQUIRE(::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  REQUIRE(::send(client, sent.data(), sent.size(), 0) == static_cast<ssize_t>(sent.size()));
+  return client;
+}
+
+}  // namespace
+
+TEST_CASE("connections that keep quiet do not make others wait") {
+  const auto page = [] { return std::string("x"); };
+  auto server = AdminServer::start({}, {page, page, page, [](bool) { return std::string(); }});
+  REQUIRE(server.has_value());
+  std::string sent;
+  SUBCASE("without a request") {}
+  SUBCASE("in the middle of a request") {
+    sent = "GET /sta";
+  }
+  SUBCASE("behind a whole one") {
+    sent = "GET /status HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n";
+  }
+  std::vector<int> quiet;
+  for (int i = 0; i < 20; ++i) quiet.push_back(quiet_client((*server)->endpoint(), sent));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto answer = admin_get((*server)->endpoint(), "/status", 5000);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1500));  // less than one of them is given
+  CHECK(answer.value_or("") == "x");
+  for (const int client : quiet) ::close(client);
+}
+
 TEST_CASE("an admin server ends at once, whoever keeps a connection to it and sends nothing") {
   const auto page = [] { return std::string("x"); };
   auto server = AdminServer::start({}, {page, page, page, [](bool) { return std::string(); }});
@@ -41,13 +80,7 @@ TEST_CASE("an admin server ends at once, whoever keeps a connection to it and se
   SUBCASE("behind a whole one") {
     sent = "GET /status HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n";
   }
-  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  at.sin_port = htons((*server)->endpoint().port);
-  REQUIRE(::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
-  REQUIRE(::send(client, sent.data(), sent.size(), 0) == static_cast<ssize_t>(sent.size()));
+  const int client = quiet_client((*server)->endpoint(), sent);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it has been accepted, and is waited for
   const auto begun = std::chrono::steady_clock::now();
   server->reset();
@@ -76,6 +109,8 @@ TEST_CASE("addresses are HOST:PORT, and a bad one is refused with what one looks
   CHECK(parse_endpoint("127.0.0.1:7070")->port == 7070);
   CHECK(parse_endpoint(":0")->host == "127.0.0.1");
   CHECK(parse_endpoint("[::1]:80")->host == "::1");
+  for (const char* address : {"[::1]:80", "127.0.0.1:80", "example.org:80"})
+    CHECK(parse_endpoint(address)->text() == address);
   for (const char* bad : {"", "7070", "host:", "host:70700", "host:7x", "a b:1", "/tmp:1"}) {
     const auto refused = parse_endpoint(bad);
     REQUIRE_FALSE(refused.has_value());

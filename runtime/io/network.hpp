@@ -27,7 +27,11 @@ struct Endpoint {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: the kernel chooses; listen() returns which
   bool shared = false;     ///< listen() beside others of this process, which all ask so; the kernel spreads connections
-  [[nodiscard]] std::string text() const { return host + ":" + std::to_string(port); }
+  /// HOST:PORT, as parse_endpoint() reads it: an IPv6 host stands in brackets.
+  [[nodiscard]] std::string text() const {
+    const bool brackets = host.find(':') != std::string::npos;
+    return (brackets ? "[" : "") + host + (brackets ? "]:" : ":") + std::to_string(port);
+  }
 };
 
 enum class NetworkEventKind : std::uint8_t {

@@ -50,7 +50,7 @@ std::vector<Sample> Node::Parts::samples() const {
   add_reactor_samples(all);
   add_snapshot_samples(all);
   add_actor_log_samples(all);
-  for (std::size_t i = 0; i < wire::wire_error_count; ++i) {
+  for (std::size_t i = 1; i < wire::wire_error_count; ++i) {  // 0 is no WireError
     double sum = 0;
     for (const auto& perimeter : perimeters) sum += static_cast<double>(perimeter->metrics().errors_total[i].value());
     all.push_back({Kind::counter,

@@ -59,4 +59,32 @@ std::string_view refusal_text(wire::WireError error) {
   return "unknown error";
 }
 
+std::string_view trap_name(TrapKind kind) {
+  switch (kind) {
+    case TrapKind::none:
+      return "none";
+    case TrapKind::exception:
+      return "exception";
+    case TrapKind::arena_exhausted:
+      return "arena_exhausted";
+    case TrapKind::too_many_effects:
+      return "too_many_effects";
+    case TrapKind::effect_bytes:
+      return "effect_bytes";
+    case TrapKind::shard_budget:
+      return "shard_budget";
+    case TrapKind::write_budget:
+      return "write_budget";
+    case TrapKind::no_handler:
+      return "no_handler";
+    case TrapKind::undeclared_send:
+      return "undeclared_send";
+    case TrapKind::no_actor:
+      return "no_actor";
+    case TrapKind::skipped:
+      return "skipped";
+  }
+  return "unknown";
+}
+
 }  // namespace lockstep

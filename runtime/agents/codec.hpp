@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lockstep/trap.hpp"
 #include "lockstep/wire.hpp"
 #include "runtime/agents/intake.hpp"
 #include "runtime/metrics.hpp"
@@ -50,6 +51,7 @@ struct PerimeterMetrics {
   Counter queries_total;
   Counter session_records_total;  ///< sessions' beginnings, resumptions and ends that were stamped
   Counter answers_total;
+  Counter unanswered_total;                      ///< requests in flight when a stop could wait no longer
   Counter orphans_total;                         ///< answers whose connection had gone
   Counter holds_total;                           ///< times a connection was not read, for want of room or of answers
   Counter errors_total[wire::wire_error_count];  ///< by WireError
@@ -59,5 +61,7 @@ struct PerimeterMetrics {
 [[nodiscard]] wire::WireError refusal(Admission admission);
 /// A readable sentence for a client's log.
 [[nodiscard]] std::string_view refusal_text(wire::WireError error);
+/// As docs/determinism.md and TrapKind have it.
+[[nodiscard]] std::string_view trap_name(TrapKind kind);
 
 }  // namespace lockstep

@@ -150,7 +150,8 @@ void RespCodec::render(const RespSession::Pending& place, const ReplyFrame& repl
       break;
     case Outcome::trapped:
       metrics_.errors_total[static_cast<std::size_t>(wire::WireError::trapped)].add();
-      out.error(fmt::format("ERR {} (trap {})", refusal_text(wire::WireError::trapped), reply.detail));
+      out.error(fmt::format("ERR {} (trap {})", refusal_text(wire::WireError::trapped),
+                            trap_name(static_cast<TrapKind>(reply.detail))));
       break;
     case Outcome::no_reply:
     case Outcome::refused:  // of durable sessions only

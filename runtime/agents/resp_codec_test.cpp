@@ -133,7 +133,8 @@ TEST_CASE("a trap and a missing reply are answers too") {
   bench.answer(records[0], {}, Outcome::trapped, 4);
   bench.answer(records[1], {}, Outcome::no_reply);
   bench.turns(2);
-  CHECK(bench.network.client_reads(client) == "-ERR the handler failed and its writes were undone (trap 4)\r\n+OK\r\n");
+  CHECK(bench.network.client_reads(client) ==
+        "-ERR the handler failed and its writes were undone (trap effect_bytes)\r\n+OK\r\n");
 }
 
 TEST_CASE("of two replies to one command the first is the answer, and the next command has its own") {

@@ -2,9 +2,13 @@
 #include "runtime/execution.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -17,7 +21,61 @@ std::size_t mail_ring_bytes(const Genesis& genesis) {
   return std::bit_ceil(std::size_t{4} * effect_bytes(genesis.message_bytes));
 }
 
+/// More than this part of the host's memory is not taken for what has to be there before the first message.
+constexpr std::uint64_t memory_share = 2;
+
+std::uint64_t memory_of_host() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::string gib(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1ULL << 30U));
+}
+
+/// Takes the address space of all shards and mailboxes and gives it back: whether there is enough depends on limits,
+/// overcommitment and what lies in the process already.
+Result<void> try_address_space(const Genesis& genesis, std::uint32_t executors) {
+  const std::uint64_t shard_bytes = Shard::reserved_bytes(genesis);
+  const std::uint64_t mail_bytes = 2 * Mailbox::reserved_bytes(genesis);
+  std::vector<Region> held;
+  for (std::uint64_t i = 0; i != std::uint64_t{genesis.shards} + executors; ++i) {
+    auto region = Region::reserve(i < genesis.shards ? shard_bytes : mail_bytes, "shards and mail");
+    if (!region)
+      return fail(
+          ErrorCode::full,
+          fmt::format("{} shards ([genesis]) on {} executors ([threads]) need {} of address space, of which next "
+                      "to nothing becomes memory, but this host gives {}; begin with fewer shards, raise "
+                      "`ulimit -v`, or set vm.overcommit_memory to 0 or 1",
+                      genesis.shards, executors, gib(genesis.shards * shard_bytes + executors * mail_bytes),
+                      gib(std::min<std::uint64_t>(i, genesis.shards) * shard_bytes +
+                          (i < genesis.shards ? 0 : i - genesis.shards) * mail_bytes)));
+    held.push_back(std::move(*region));
+  }
+  return {};
+}
+
 }  // namespace
+
+std::uint64_t Execution::memory_bytes(const Application& application, const Genesis& genesis, const Options& options) {
+  const std::uint64_t executors = options.executors;
+  std::uint64_t bytes = std::uint64_t{options.slabs} * options.max_batch_bytes;
+  bytes += executors * options.perimeters * (reply_ring_bytes + query_ring_bytes);
+  if (application.has_sends()) bytes += executors * (executors - 1) * mail_ring_bytes(genesis);
+  return bytes;
+}
+
+Result<void> Execution::require_room(const Application& application, const Genesis& genesis, const Options& options) {
+  const std::uint64_t bytes = memory_bytes(application, genesis, options);
+  if (bytes > memory_of_host() / memory_share)
+    return fail(
+        ErrorCode::usage,
+        fmt::format("{} executors and {} perimeters ([threads]) with {} batches of {} bytes ([batches]) take {} "
+                    "of memory for batches and rings alone, and this host has {}; each executor has rings to "
+                    "each perimeter and to each other executor, so fewer of them take much less",
+                    options.executors, options.perimeters, options.slabs, options.max_batch_bytes, gib(bytes),
+                    gib(memory_of_host())));
+  return try_address_space(genesis, options.executors);
+}
 
 Execution::Execution(const Application& application, const Genesis& genesis, const Options& options)
     : application_(application),

@@ -9,6 +9,7 @@ namespace lockstep {
 Result<std::unique_ptr<Execution>> HistoryStart::execution(const Application& application, const Genesis& of,
                                                            Execution::Options options) {
   options.last_index = position.index;
+  if (auto room = Execution::require_room(application, of, options); !room) return std::unexpected(room.error());
   auto made = std::make_unique<Execution>(application, of, options);
   if (!snapshot) return made;
   if (auto restored = made->restore(*snapshot); !restored) return std::unexpected(restored.error());

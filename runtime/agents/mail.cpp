@@ -35,6 +35,10 @@ Mailbox::Mailbox(const Genesis& genesis)
   entries_.reserve(first_entries);
 }
 
+std::uint64_t Mailbox::reserved_bytes(const Genesis& genesis) {
+  return most_bytes(genesis);
+}
+
 void Mailbox::add(std::uint32_t shard, std::span<const std::byte> frame) {
   std::byte* const kept = frames_.allocate_bytes(static_cast<std::uint32_t>(frame.size()));
   LOCKSTEP_ASSERT(kept != nullptr, "the shards sent more in a round than their budgets allow");

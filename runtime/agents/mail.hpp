@@ -85,6 +85,8 @@ class Mailbox {
 
   /// Room for the mail of a round, as genesis bounds it; of which only what is used takes memory.
   explicit Mailbox(const Genesis& genesis);
+  /// Address space that each takes.
+  [[nodiscard]] static std::uint64_t reserved_bytes(const Genesis& genesis);
 
   /// `frame` is an effect; it is copied.
   void add(std::uint32_t shard, std::span<const std::byte> frame);

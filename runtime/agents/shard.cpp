@@ -41,6 +41,10 @@ Shard::Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier
   sessions_.emplace(memory_->arena(session_arena));
 }
 
+std::uint64_t Shard::reserved_bytes(const Genesis& genesis) {
+  return ShardMemory::reserved_bytes(own_bytes(genesis) + genesis.shard_memory_bytes);
+}
+
 Actor* Shard::create(const Address& address, std::uint64_t hash, const ActorType& type) {
   const std::uint64_t actors_bytes = memory_->declared_bytes() - own_bytes(genesis_);
   if (type.arena_bytes > genesis_.shard_memory_bytes - actors_bytes) return nullptr;

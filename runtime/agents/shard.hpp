@@ -41,6 +41,8 @@ class Shard {
  public:
   /// `barrier` is the executor's.
   Shard(std::uint32_t number, const Genesis& genesis, WriteBarrier& barrier);
+  /// Address space that each takes.
+  [[nodiscard]] static std::uint64_t reserved_bytes(const Genesis& genesis);
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 

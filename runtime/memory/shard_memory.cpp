@@ -75,6 +75,11 @@ Result<std::unique_ptr<ShardMemory>> ShardMemory::make(std::uint64_t image_bytes
   return std::unique_ptr<ShardMemory>(new ShardMemory(std::move(*images), std::move(*tables), layout, barrier));
 }
 
+std::uint64_t ShardMemory::reserved_bytes(std::uint64_t image_bytes) {
+  const Layout layout(image_bytes, page_bytes / cache_line_bytes - 1);  // the colour that shifts it most
+  return layout.image_end + layout.end;
+}
+
 ShardMemory::ShardMemory(Region images, Region tables, const Layout& layout, WriteBarrier& barrier)
     : image_region_(std::move(images)),
       tables_(std::move(tables)),

@@ -38,6 +38,8 @@ class ShardMemory {
   /// works on each should have a `colour` of its own; there are as many as a page has cache lines.
   [[nodiscard]] static Result<std::unique_ptr<ShardMemory>> make(std::uint64_t image_bytes, WriteBarrier& barrier,
                                                                  std::uint32_t colour = 0);
+  /// Address space that make() takes.
+  [[nodiscard]] static std::uint64_t reserved_bytes(std::uint64_t image_bytes);
   ShardMemory(const ShardMemory&) = delete;
   ShardMemory& operator=(const ShardMemory&) = delete;
 

@@ -133,7 +133,10 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   run_options.from = start->position;
   run_options.stop_before_seq = options.stop_before_seq;
   run_options.on_checkpoint = [&](const Checkpoint& checkpoint) { return recorded.compare(checkpoint); };
-  run_options.on_progress = [&](std::uint64_t seq) { progress.update(seq); };
+  run_options.on_progress = [&](std::uint64_t seq) {
+    progress.update(seq);
+    return true;
+  };
   SystemClock clock;
   const std::int64_t started_ns = clock.steady_ns();
   auto run = run_history(*reader, **execution, clock, run_options);

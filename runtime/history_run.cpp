@@ -150,7 +150,10 @@ Result<HistoryRun> run_history(JournalReader& reader, Execution& execution, Cloc
     crew.turn(*fed > 0);
     for (std::uint32_t p = 0; p < options.perimeters; ++p) execution.discard_replies(p);
     if (auto taken = take_checkpoints(execution, options, run); !taken) return std::unexpected(taken.error());
-    if (options.on_progress) options.on_progress(feed.last().first_seq + feed.last().record_count);
+    const std::uint64_t next_seq = feed.last().first_seq + feed.last().record_count;
+    if (options.on_progress && !options.on_progress(next_seq))
+      return fail(ErrorCode::incomplete,
+                  fmt::format("told to stop before seq {} of the history was executed", next_seq));
   }
   crew.stop();
   if (auto taken = take_checkpoints(execution, options, run); !taken) return std::unexpected(taken.error());

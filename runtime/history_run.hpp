@@ -26,8 +26,9 @@ struct HistoryRunOptions {
   std::uint32_t perimeters = 0;       ///< of the Execution: whose replies are thrown away
   /// Each checkpoint in order; an Error ends the run with it. May be empty.
   std::function<Result<void>(const Checkpoint&)> on_checkpoint;
-  /// Called now and then with the last seq handed to the executors. May be empty.
-  std::function<void(std::uint64_t)> on_progress;
+  /// Called now and then with the last seq handed to the executors; false ends the run with ErrorCode::incomplete. May
+  /// be empty.
+  std::function<bool(std::uint64_t)> on_progress;
 };
 
 struct HistoryRun {

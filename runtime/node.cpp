@@ -228,6 +228,18 @@ void Node::Parts::wait_until_drained(std::int64_t deadline_ns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+/// Once no thread runs, of a stop that ran out of time: a full disk, as a rule.
+void Node::Parts::tell_what_is_left() const {
+  const std::uint64_t unwritten = writer == nullptr ? 0 : execution->pool().sealed() - writer->durable_index();
+  std::uint64_t unanswered = 0;
+  for (const auto& perimeter : perimeters) unanswered += perimeter->metrics().unanswered_total.value();
+  if (unwritten == 0 && unanswered == 0) return;
+  log(LogLevel::warning, "node",
+      "within shutdown_timeout_ms, {} requests were not answered and {} batches not written{}; none of it was "
+      "acknowledged, and what was written of it will be executed at the next start",
+      unanswered, unwritten, journal != nullptr && journal->lacks_space() ? ", for there is no space" : "");
+}
+
 Result<std::unique_ptr<Node>> Node::open(const Application& application, const resp::Application* resp,
                                          const NodeConfig& config, Clock& clock, const ReactorFactory& make_reactor,
                                          const StartProgress& progress) {
@@ -271,6 +283,7 @@ Result<void> Node::stop() {
   if (parts_->actor_log != nullptr) (void)parts_->actor_log->close();  // it has reported its own error
   if (parts_->failed()) return std::unexpected(parts_->journal->failure());
   if (parts_->close_error) return std::unexpected(*parts_->close_error);
+  parts_->tell_what_is_left();
   return parts_->close_hash_log();
 }
 

@@ -28,8 +28,9 @@ namespace lockstep {
 using ReactorFactory = std::function<Result<std::unique_ptr<io::Reactor>>()>;
 
 /// Called now and then while history is executed at the start: the last seq handed to the executors, and the last one
-/// there is. On the opening thread.
-using StartProgress = std::function<void(std::uint64_t seq, std::uint64_t last_seq)>;
+/// there is. On the opening thread. False gives the start up: open() ends with ErrorCode::incomplete, and the directory
+/// is as after a crash at the start.
+using StartProgress = std::function<bool(std::uint64_t seq, std::uint64_t last_seq)>;
 
 class Node {
  public:
@@ -50,7 +51,8 @@ class Node {
 
   void start();
   /// Stops accepting, answers what is in flight, closes connections, makes everything durable. Bounded by
-  /// shutdown_timeout_ms; past it what is unanswered stays so. An Error when not all could be made durable.
+  /// shutdown_timeout_ms; past it what is unanswered stays so, and a line of the log says how much that is. An Error
+  /// when a write failed.
   [[nodiscard]] Result<void> stop();
 
   /// A fault that ended the node's work (a failed write or sync); it acknowledges nothing any more and should be

@@ -13,10 +13,15 @@
 namespace lockstep {
 namespace {
 
+/// A process has 128 TiB of addresses on x86-64; the rest is for mail, tables and everybody else. Up to 1024 shards
+/// have the 64 GiB each that genesis gives them, more have to share.
+constexpr std::uint64_t all_shards_bytes = 64ULL << 40U;
+
 Genesis new_genesis(const Application& application, const GenesisOptions& options) {
   Genesis genesis;
   genesis.application = application.digest();
   genesis.shards = options.shards;
+  genesis.shard_memory_bytes = std::min(genesis.shard_memory_bytes, all_shards_bytes / options.shards >> 20U << 20U);
   genesis.max_rounds = options.max_rounds;
   genesis.checkpoint_interval = options.checkpoint_interval;
   genesis.cluster_seed = options.seed;
@@ -106,7 +111,7 @@ Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start, std::uint64_
     checkpoints->remember(checkpoint);
     return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
   };
-  if (progress) options.on_progress = [&](std::uint64_t seq) { progress(seq, last_seq); };
+  if (progress) options.on_progress = [&](std::uint64_t seq) { return progress(seq, last_seq); };
   auto run = run_history(*reader, *execution, clock, options);
   if (run && run->end.index != 0 && !halted_before)
     if (auto equal = roots.compare_end(run->final_state); !equal) return std::unexpected(equal.error());

@@ -95,6 +95,7 @@ struct Node::Parts {
   void close_journal();
   Result<void> close_hash_log();
   void wait_until_drained(std::int64_t deadline_ns);
+  void tell_what_is_left() const;
 
   [[nodiscard]] bool failed() const { return journal != nullptr && journal->failed(); }
   [[nodiscard]] std::vector<Sample> samples() const;

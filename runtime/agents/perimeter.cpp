@@ -296,6 +296,7 @@ void Perimeter::step_stop() {
   }
   if (stop_ == Stop::draining && (in_flight_ == 0 || now_.steady_ns >= stop_by_ns)) {
     stop_ = Stop::closing;
+    metrics_.unanswered_total.add(in_flight_);
     for (Connection& connection : connections_.all()) {
       if (connection.id == io::ConnectionId::none || connection.closing) continue;
       if (!connection.close_when_flushed && connection.codec == CodecKind::native) native_.goodbye(connection);

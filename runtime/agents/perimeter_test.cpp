@@ -553,6 +553,7 @@ TEST_CASE("a stop ends at its deadline, whatever is unanswered and whoever does 
   bench.steady_ns = 1000;
   bench.turns(5);
   CHECK_FALSE(bench.perimeter.stopped());
+  CHECK(bench.perimeter.metrics().unanswered_total.value() == 1);
   CHECK(bench.perimeter.deadline_ns() == 1500);
   bench.steady_ns = 1500;
   bench.turns(5);

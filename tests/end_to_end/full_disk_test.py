@@ -5,6 +5,7 @@ it starts on a full disk too. Needs root, to mount a small tmpfs. usage: full_di
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -95,6 +96,9 @@ with small_disk(96) as mount:
         fill(filler)
         grown, still_open = add_until_held(redis)
         node.stop()
+        told = re.search(r"(\d+) requests were not answered and (\d+) batches not written, for there is no space",
+                         node.log_text())
+        assert told and 0 < int(told[1]) <= still_open and int(told[2]) > 0, (still_open, node.log_text())
 
     with Node(program, data, *arguments) as node:  # the disk is as full as before
         kept = total(node)

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -157,6 +158,45 @@ Result<HistoryRun> replay(const std::string& data, std::uint32_t executors, bool
 }
 
 }  // namespace
+
+TEST_CASE("a start that is told to stop executes no more of the history, and the next one does") {
+  const ScratchDirectory directory;
+  SystemClock clock;
+  NodeConfig config = threaded_config(directory.path());
+  config.snapshot_every_bytes = 0;
+  serve(config, clock);
+  std::uint64_t asked = 0;
+  const auto open = [&](std::uint64_t stop_at) {
+    asked = 0;
+    return Node::open(
+        bank_and_store(), &kv::resp_application, config, clock,
+        [&] { return io::make_reactor(config.io, {.max_connections = 64}); },
+        [&](std::uint64_t, std::uint64_t) { return ++asked != stop_at; });
+  };
+  const auto stopped = open(2);
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().code == ErrorCode::incomplete);
+  CHECK(asked == 2);
+  const auto opened = open(0);
+  REQUIRE_MESSAGE(opened, opened.error().message);
+  CHECK(asked > 2);
+}
+
+TEST_CASE("a layout that takes more memory than there is is refused before it is taken, and leaves nothing") {
+  const ScratchDirectory directory;
+  SystemClock clock;
+  NodeConfig config = threaded_config(directory.path() + "/made");
+  config.executors = 64;
+  config.perimeters = 64;
+  config.batch_slabs = 1 << 20;
+  config.max_batch_bytes = 64 << 20;  // 64 TiB, and the rings
+  const auto refused = Node::open(bank_and_store(), &kv::resp_application, config, clock,
+                                  [&] { return io::make_reactor(io::Backend::epoll, {.max_connections = 64}); });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("64 executors and 64 perimeters") != std::string::npos);
+  CHECK(refused.error().message.find("GiB of memory") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(config.data));
+}
 
 TEST_CASE("a node under load from both protocols and its own snapshots leaves a journal that replays to its roots") {
   const ScratchDirectory directory;

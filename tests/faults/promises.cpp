@@ -76,7 +76,7 @@ Result<std::string> check_refusal(MemoryDisk& disk, const Owed& owed, const Erro
   if (refusal.message.find(data_directory) == std::string::npos)
     return broken("a refusal does not say which file: " + refusal.message);
   if (!disk.has_files_of(before)) return broken("a refused start has changed files: " + refusal.message);
-  const std::string verdict = fmt::format("refused: {}", name_of_code(refusal.code));
+  std::string verdict = fmt::format("refused: {}", name_of_code(refusal.code));
   if (!owed.thorough) return verdict;
   const bool of_content = refusal.code == ErrorCode::corrupt || refusal.code == ErrorCode::ambiguous;
   if (of_content && !findings.empty()) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* exit_codes =
     "Exit status: 0 done, or equal; 1 different; 2 usage; 3 journal damaged; 4 incompatible build or cluster;\n"
-    "5 incomplete (something was not compared; never \"equal\"); 7 the host refused something.";
+    "5 incomplete (something was not compared, or not done; never \"equal\"); 7 the host refused something.";
 
 /// What the parsed command does; set by the callback of the subcommand that was named.
 using Action = std::function<ExitCode()>;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/load/load.hpp"
 
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <limits>
@@ -38,7 +41,57 @@ WorkloadFactory deposits(std::uint64_t refused_every = 0) {
   return [=](std::uint32_t) { return std::make_unique<Deposits>(refused_every); };
 }
 
+/// Why a run does not begin whose hello is answered with `answer`.
+Error refusal_after(const std::string& answer) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  REQUIRE(::bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  REQUIRE(::listen(listener, 1) == 0);
+  REQUIRE(::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes) == 0);
+  int accepted = -1;
+  std::thread peer([&] {
+    accepted = ::accept(listener, nullptr, nullptr);
+    static_cast<void>(::send(accepted, answer.data(), answer.size(), MSG_NOSIGNAL));
+  });
+  LoadOptions options;
+  options.port = ntohs(at.sin_port);
+  options.connections = 1;
+  const auto result = run_load(options, deposits());
+  peer.join();
+  ::close(accepted);
+  ::close(listener);
+  REQUIRE_FALSE(result.has_value());
+  return result.error();
+}
+
+std::string error_frame(wire::WireError code, const std::string& text) {
+  wire::FrameHeader header;
+  header.kind = wire::FrameKind::error;
+  header.length = static_cast<std::uint32_t>(sizeof(wire::ErrorBody) + text.size());
+  const wire::ErrorBody body{code, 0};
+  std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
+  return frame.append(reinterpret_cast<const char*>(&body), sizeof body).append(text);
+}
+
 }  // namespace
+
+TEST_CASE("a node that takes no session now is told from one that never will, and from what is no node") {
+  const Error later = refusal_after(error_frame(wire::WireError::overload, "try again later"));
+  CHECK(later.code == ErrorCode::busy);
+  CHECK(later.message.find("the node refuses: try again later") != std::string::npos);
+  const Error never = refusal_after(error_frame(wire::WireError::version, "no version in common"));
+  CHECK(never.code == ErrorCode::incompatible);
+  wire::FrameHeader goodbye;
+  goodbye.kind = wire::FrameKind::goodbye;
+  const std::string frame(reinterpret_cast<const char*>(&goodbye), sizeof goodbye);
+  CHECK(refusal_after(frame).code == ErrorCode::busy);
+  const Error stranger = refusal_after(std::string(sizeof goodbye, '\0'));
+  CHECK(stranger.code == ErrorCode::incompatible);
+  CHECK(stranger.message.find("not a lockstep node") != std::string::npos);
+}
 
 TEST_CASE("a closed loop sends every request once and measures each but the warm-up") {
   ServedBench node;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 #include "runtime/io/host_report.hpp"
 #include "runtime/io/io_caps.hpp"
 
@@ -29,7 +30,7 @@ ExitCode doctor_command(const DoctorOptions& options) {
                                  {"here", row.here},
                                  {"instead", row.instead},
                                  {"remedy", row.remedy}});
-    fmt::print("{}\n", out.dump());
+    print_json_line(out);
     return ExitCode::equal;
   }
   std::size_t feature_width = 7;

@@ -6,6 +6,7 @@
 #include "journal/inspect.hpp"
 #include "journal/posix_disk.hpp"
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 #include "replay/progress.hpp"
 #include "replay/record_printer.hpp"
 
@@ -63,7 +64,7 @@ ExitCode journal_info_command(const JournalOptionsCli& options) {
   const auto info = inspect_journal(disk, options.data, InspectDepth::blocks);
   if (!info) return report(info.error());
   if (options.json) {
-    fmt::print("{}\n", info_json(*info, options.data).dump());
+    print_json_line(info_json(*info, options.data));
     return info->sound() ? ExitCode::equal : ExitCode::damaged;
   }
   std::uint64_t bytes = 0;
@@ -89,7 +90,7 @@ ExitCode journal_verify_command(const JournalOptionsCli& options) {
   const auto info = inspect_journal(disk, options.data, InspectDepth::records);
   if (!info) return report(info.error());
   if (options.json) {
-    fmt::print("{}\n", info_json(*info, options.data).dump());
+    print_json_line(info_json(*info, options.data));
   } else {
     std::uint64_t batches = 0;
     std::uint64_t records = 0;

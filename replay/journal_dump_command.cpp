@@ -9,6 +9,7 @@
 #include "journal/reader.hpp"
 #include "replay/commands.hpp"
 #include "replay/journal_range.hpp"
+#include "replay/output.hpp"
 #include "replay/record_printer.hpp"
 #include "replay/stop_signals.hpp"
 
@@ -164,10 +165,10 @@ Result<ExitCode> follow(const JournalOptionsCli& options) {
     if (!at_end && !lines.print(*reader, **batch)) break;
     if (!at_end)
       if (const auto type = lines.check_type(); !type) return std::unexpected(type.error());
-    if (at_end) std::fflush(stdout);
+    if (at_end)
+      if (const auto taken = flush_stdout(); !taken) return std::unexpected(taken.error());
     if ((at_end || printed % batches_between_looks == 0) && signals.wait(at_end ? look_every_ms : 0)) break;
   }
-  std::fflush(stdout);
   return lines.damaged() ? ExitCode::damaged : ExitCode::equal;
 }
 

@@ -10,6 +10,7 @@
 #include "journal/slice.hpp"
 #include "replay/commands.hpp"
 #include "replay/journal_range.hpp"
+#include "replay/output.hpp"
 #include "replay/progress.hpp"
 
 namespace lockstep {
@@ -45,7 +46,7 @@ void print_json(const JournalRepairOptions& options, const Repaired& repaired) {
                      {"missing", nlohmann::json::array()},    {"left", nlohmann::json::array()}};
   for (const Hole& hole : repaired.report.left) out["missing"].push_back(hole_json(hole));
   for (const Finding& finding : repaired.findings) out["left"].push_back(describe(finding));
-  fmt::print("{}\n", out.dump());
+  print_json_line(out);
 }
 
 void print_text(const Repaired& repaired) {
@@ -112,7 +113,7 @@ ExitCode journal_cut_command(const JournalCutOptions& options) {
                        {"chain", slice->last.chain.hex()},
                        {"snapshot", nullptr}};
     if (slice->snapshot) out["snapshot"] = *slice->snapshot;
-    fmt::print("{}\n", out.dump());
+    print_json_line(out);
   } else {
     fmt::print("{}: batches {}..{}   seq {}..{}   {}\n", options.to, with_separators(slice->before.index + 1),
                with_separators(slice->last.index), with_separators(slice->before.seq + 1),

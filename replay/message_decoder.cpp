@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/lockstep/address.hpp"
+#include "replay/flatbuffers_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -63,6 +64,7 @@ Result<std::unique_ptr<Schema>> load_schema(std::span<const std::byte> bfbs) {
   options.indent_step = -1;  // one line
   options.output_default_scalars_in_json = true;
   options.output_enum_identifiers = true;
+  options.allow_non_utf8 = true;  // a FlatBuffers string may hold any bytes; valid_json() sees to them
   schema->parser = std::make_unique<flatbuffers::Parser>(options);
   if (!schema->parser->Deserialize(as_u8(schema->bfbs), schema->bfbs.size()))
     return fail(ErrorCode::incompatible, "the journal's schema was written by a FlatBuffers this build cannot read");
@@ -126,13 +128,13 @@ Result<std::string> MessageDecoder::json(std::uint32_t message_type, std::span<c
   const auto refuse = [&] { return fail(ErrorCode::corrupt, fmt::format("the payload is not a {}", name)); };
   if (object->is_struct()) {
     if (payload.size() < static_cast<std::size_t>(object->bytesize())) return refuse();
-    return struct_json(*schema->root, *object, as_u8(payload));
+    return valid_json(struct_json(*schema->root, *object, as_u8(payload)));
   }
   if (payload.empty() || !flatbuffers::Verify(*schema->root, *object, as_u8(payload), payload.size())) return refuse();
   std::string text;
   if (!schema->parser->SetRootType(name.c_str()) || !flatbuffers::GenerateText(*schema->parser, as_u8(payload), &text))
-    return refuse();
-  return text;
+    return fail(ErrorCode::unsupported, fmt::format("a {} that FlatBuffers cannot print", name));
+  return valid_json(text);
 }
 
 }  // namespace lockstep

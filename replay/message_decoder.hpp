@@ -31,8 +31,9 @@ class MessageDecoder {
   /// All names it has, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// One-line JSON of a message; an Error when the type is unknown or the bytes are not that message. The payload must
-  /// lie on a multiple of 16.
+  /// One-line JSON of a message, of strings that are not UTF-8 too (valid_json()). Errors: `incompatible` when the type
+  /// is unknown, `corrupt` when the bytes are not that message, `unsupported` when they are but cannot be printed. The
+  /// payload must lie on a multiple of 16.
   [[nodiscard]] Result<std::string> json(std::uint32_t message_type, std::span<const std::byte> payload) const;
 
  private:

@@ -5,8 +5,10 @@
 #include <lockstep/actor.hpp>
 
 #include <cstring>
+#include <string_view>
 #include <vector>
 
+#include "replay/flatbuffers_json.hpp"
 #include "test_messages_bfbs_generated.h"
 #include "test_messages_generated.h"
 
@@ -41,6 +43,29 @@ TEST_CASE("messages are printed through the schema that travels with them") {
   const auto level = decoder->json(message_id<testing::Level>, builder.encode<testing::Level>(101, 5U));
   REQUIRE(level.has_value());
   CHECK(*level == R"({"price": 101, "size": 5})");
+}
+
+TEST_CASE("a string that is not UTF-8 is printed whole, as base64, and a number that JSON lacks as a string") {
+  const auto decoder = MessageDecoder::from_schema(schema_block(test_schema()));
+  REQUIRE(decoder.has_value());
+  MessageBuilder builder(4096);
+  const auto printed = [&](std::string_view text) {
+    const auto json = decoder->json(message_id<testing::Do>, builder.encode<testing::Do>(1U, 2U, 3U, text));
+    REQUIRE_MESSAGE(json.has_value(), json.error().message);
+    return json->substr(json->find("\"text\": ") + 8);
+  };
+  CHECK(printed("plain") == R"("plain"})");
+  CHECK(printed("\\x41 \"\\") == R"("\\x41 \"\\"})");
+  CHECK(printed("\xc3\xbc") == R"("\u00FC"})");
+  CHECK(printed("\xff") == R"({"base64": "/w=="}})");
+  CHECK(printed("\n\"\\\xff\x01") == R"({"base64": "CiJc/wE="}})");                    // behind escapes of every kind
+  CHECK(printed("\xc3\xbc\xf0\x9f\x99\x82\x80") == R"({"base64": "w7zwn5mCgA=="}})");  // \u once, and as a pair
+
+  CHECK(valid_json(R"({"a": nan,"b": [-inf, inf, 1e-05, -2.0],"c": true,"d": null,"e": "nan\"inf"})") ==
+        R"({"a": "nan","b": ["-inf", "inf", 1e-05, -2.0],"c": true,"d": null,"e": "nan\"inf"})");
+  for (const char* cut :
+       {"\"", "\"\\", "\"\\x", "\"\\x4", "\"\\xff\\u", "\"\\xff\\u00", "\"\\xff\\ud83d\\u", "\"\\xff\\ud83d"})
+    CHECK_FALSE(valid_json(cut).empty());
 }
 
 TEST_CASE("a payload that is not the message it claims to be is refused, not printed") {

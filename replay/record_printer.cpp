@@ -15,6 +15,7 @@
 #include "lockstep/message.hpp"
 #include "replay/progress.hpp"
 #include "runtime/agents/genesis.hpp"
+#include "runtime/json_text.hpp"
 
 namespace lockstep {
 
@@ -109,28 +110,26 @@ bool RecordPrinter::print(const RecordView& record, std::uint64_t batch) const {
     const auto genesis = decode_genesis(record.payload);
     good = genesis.has_value();
     if (good)
-      body = nlohmann::json{{"application", fmt::format("{:016x}", genesis->application)},
-                            {"cluster_seed", genesis->cluster_seed},
-                            {"shards", genesis->shards},
-                            {"max_rounds", genesis->max_rounds},
-                            {"checkpoint_interval", genesis->checkpoint_interval}}
-                 .dump();
+      body = json_text(nlohmann::json{{"application", fmt::format("{:016x}", genesis->application)},
+                                      {"cluster_seed", genesis->cluster_seed},
+                                      {"shards", genesis->shards},
+                                      {"max_rounds", genesis->max_rounds},
+                                      {"checkpoint_interval", genesis->checkpoint_interval}});
   } else if (header.kind == RecordKind::session_open) {  // its secret is nobody's business
     good = verify<control::SessionOpen>(record.payload);
-    body = nlohmann::json{{"resumes", header.session != 0}}.dump();
+    body = json_text(nlohmann::json{{"resumes", header.session != 0}});
   } else if (header.kind == RecordKind::session_close) {
     good = verify<control::SessionClose>(record.payload);
     if (good) {
       const auto& close = decode<control::SessionClose>(record.payload.data());
-      body = nlohmann::json{{"reason", control::EnumNameCloseReason(close.reason())},
-                            {"last_activity_ns", close.last_activity_ns()}}
-                 .dump();
+      body = json_text(nlohmann::json{{"reason", control::EnumNameCloseReason(close.reason())},
+                                      {"last_activity_ns", close.last_activity_ns()}});
     }
   } else if (header.kind == RecordKind::message && decoder_) {
     type = decoder_->name(header.message_type);
     const auto decoded = decoder_->json(header.message_type, record.payload);
-    good = decoded.has_value();
-    body = decoded ? *decoded : nlohmann::json(decoded.error().message).dump();
+    good = decoded || decoded.error().code == ErrorCode::unsupported;
+    body = decoded ? *decoded : json_text(nlohmann::json(decoded.error().message));
   }
   if (type.empty()) type = fmt::format("{:08x}", header.message_type);
   if (body.empty()) body = "null";
@@ -139,7 +138,7 @@ bool RecordPrinter::print(const RecordView& record, std::uint64_t batch) const {
         "{{\"schema\":\"lockstep.msg/1\",\"seq\":{},\"batch\":{},\"time_ns\":{},\"actor_type\":\"{:08x}\",\"key\":{},"
         "\"session\":{},\"request\":{},\"type\":{},\"body\":{}}}\n",
         header.seq, batch, header.timestamp_ns, header.actor_type, header.key, header.session, header.request,
-        nlohmann::json(type).dump(), body);
+        json_text(nlohmann::json(type)), body);
   } else {
     fmt::print("{:>10}  {}  {:08x}/{:<6}  {:<24} {:>6} B  {}\n", with_separators(header.seq),
                time_text(header.timestamp_ns), header.actor_type, header.key, type, header.length, body);

@@ -9,6 +9,7 @@
 #include "journal/posix_disk.hpp"
 #include "journal/skips.hpp"
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 #include "replay/progress.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
 #include "runtime/history_run.hpp"
@@ -199,7 +200,7 @@ void print_json(const ReplayOptions& options, const Replayed& replayed) {
     out["verdict"] = replayed.not_compared.empty() ? "equal" : "incomplete";
     if (!replayed.not_compared.empty()) out["reason"] = replayed.not_compared;
   }
-  fmt::print("{}\n", out.dump());
+  print_json_line(out);
 }
 
 }  // namespace
@@ -208,12 +209,10 @@ ExitCode replay_command(const Application& application, const ReplayOptions& opt
   const auto replayed = replay(application, options);
   if (!replayed) {
     if (options.json)
-      fmt::print("{}\n",
-                 nlohmann::json{{"schema", "lockstep.replay/1"},
-                                {"data", options.data},
-                                {"verdict", replayed.error().code == ErrorCode::diverged ? "diverged" : "failed"},
-                                {"error", replayed.error().message}}
-                     .dump());
+      print_json_line({{"schema", "lockstep.replay/1"},
+                       {"data", options.data},
+                       {"verdict", replayed.error().code == ErrorCode::diverged ? "diverged" : "failed"},
+                       {"error", replayed.error().message}});
     return report(replayed.error());
   }
   if (options.json) {

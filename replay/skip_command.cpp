@@ -8,6 +8,7 @@
 #include "journal/posix_disk.hpp"
 #include "journal/skips.hpp"
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 #include "runtime/breadcrumbs.hpp"
 
 namespace lockstep {
@@ -33,11 +34,8 @@ ExitCode skip_command(const SkipOptions& options) {
   const auto seq = append_skip(disk, options.data, options.seq, *deadly, SystemClock().real_ns());
   if (!seq) return report(seq.error());
   if (options.json) {
-    fmt::print(
-        "{}\n",
-        nlohmann::json{
-            {"schema", "lockstep.skip/1"}, {"data", options.data}, {"skipped_seq", options.seq}, {"order_seq", *seq}}
-            .dump());
+    print_json_line(
+        {{"schema", "lockstep.skip/1"}, {"data", options.data}, {"skipped_seq", options.seq}, {"order_seq", *seq}});
     return ExitCode::equal;
   }
   fmt::print("{}: seq {} will be passed over, with all that it would have caused; the order stands at seq {}\n",

@@ -12,6 +12,7 @@
 #include "journal/snapshot_restore.hpp"
 #include "journal/snapshots.hpp"
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 #include "replay/progress.hpp"
 #include "runtime/admin_server.hpp"
 
@@ -101,7 +102,7 @@ ExitCode show(const SnapshotOptions& options, Found (*look)(Disk&, const std::st
     if (!options.json) print(found, verdict);
     all["snapshots"].push_back(json_of(found));
   }
-  if (options.json) fmt::print("{}\n", all.dump());
+  if (options.json) print_json_line(all);
   if (paths->empty() && !options.json) fmt::print("{}: no snapshots\n", options.at);
   return code;
 }
@@ -154,7 +155,7 @@ ExitCode snapshot_take_command(const SnapshotTakeOptions& options) {
   const std::string data = page->value("data", "");
   const std::string path = data + "/" + snapshot_name(page->value("batch", std::uint64_t{0}));
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", schema}, {"batch", page->at("batch")}, {"file", path}}.dump());
+    print_json_line({{"schema", schema}, {"batch", page->at("batch")}, {"file", path}});
   } else {
     fmt::print("{}\n", path);
   }
@@ -171,13 +172,12 @@ ExitCode snapshot_restore_command(const SnapshotRestoreOptions& options) {
   const auto header = restore_directory(disk, restore);
   if (!header) return report(header.error());
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", schema},
-                                      {"data", options.data},
-                                      {"batch", header->index},
-                                      {"seq", header->seq},
-                                      {"root", header->root.hex()},
-                                      {"chain", header->chain.hex()}}
-                           .dump());
+    print_json_line({{"schema", schema},
+                     {"data", options.data},
+                     {"batch", header->index},
+                     {"seq", header->seq},
+                     {"root", header->root.hex()},
+                     {"chain", header->chain.hex()}});
   } else {
     fmt::print("{}: batch {}, seq {}, root {}, chain {}{}\n", options.data, with_separators(header->index),
                with_separators(header->seq), header->root.short_hex(), header->chain.short_hex(),

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "runtime/json_text.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -43,7 +45,7 @@ std::string print_hash_page(const HashPage& page) {
                                   {"root", checkpoint.root.hex()},
                                   {"effects", checkpoint.effects.hex()},
                                   {"chain", checkpoint.chain.hex()}});
-  return out.dump();
+  return json_text(out);
 }
 
 Result<HashPage> parse_hash_page(const std::string& body) {

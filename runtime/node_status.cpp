@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/agents/frames.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/node_parts.hpp"
 
 namespace lockstep {
@@ -112,14 +113,14 @@ std::string Node::Parts::snapshot_page(bool ask) const {
   nlohmann::json page{{"schema", "lockstep.snapshot/1"}, {"data", config.data}};
   if (snapshots == nullptr) {
     page["failure"] = "the node is halted: there is nothing new to take a snapshot of";
-    return page.dump();
+    return json_text(page);
   }
   if (ask) page["asked"] = snapshots->ask();
   const SnapshotAgent::Answer answer = snapshots->answer();
   page["done"] = answer.done;
   page["batch"] = answer.last_index;
   page["failure"] = answer.failure;
-  return page.dump();
+  return json_text(page);
 }
 
 std::string Node::Parts::status() const {
@@ -141,7 +142,7 @@ std::string Node::Parts::status() const {
   if (failed()) page["failure"] = journal->failure().message;
   if (journal != nullptr) page["lacks_space"] = journal->lacks_space();
   if (halted_before) page["halted"] = {{"before_seq", halted_before->seq}, {"deaths", halted_before->count}};
-  return page.dump();
+  return json_text(page);
 }
 
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "runtime/json_text.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -62,7 +64,7 @@ std::string load_json(const LoadOptions& options, const LoadResult& result) {
                                       {"latency_ns", latency},
                                       {"first_error", result.first_error},
                                       {"ended_by", result.ended_by}};
-  return report.dump();
+  return json_text(report);
 }
 
 }  // namespace lockstep

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "journal/directory.hpp"
 #include "journal/hard_state.hpp"
@@ -11,6 +14,7 @@
 #include "journal/snapshots.hpp"
 #include "replay/commands.hpp"
 #include "replay/hash_compare.hpp"
+#include "replay/output.hpp"
 #include "replay/progress.hpp"
 #include "runtime/admin_server.hpp"
 #include "runtime/agents/checkpoint_agent.hpp"
@@ -165,7 +169,7 @@ void print_json(const std::vector<HashSide>& sides, const HashVerdict& verdict) 
     if (verdict.at[i]) add_checkpoint(side, *verdict.at[i]);
     out["sides"].push_back(std::move(side));
   }
-  fmt::print("{}\n", out.dump());
+  print_json_line(out);
 }
 
 /// Meant as an address, then, though it is none.
@@ -175,15 +179,28 @@ bool names_a_port(const std::string& name) {
          name.find_first_not_of("0123456789", colon + 1) == std::string::npos;
 }
 
+/// What a side is, whichever way it is written: an address, or where a path leads.
+std::string identity_of(const std::string& side) {
+  if (const auto admin = parse_endpoint(side)) return admin->text();
+  std::error_code ignored;
+  const auto path = std::filesystem::weakly_canonical(side, ignored);
+  return (path.has_filename() ? path : path.parent_path()).string();
+}
+
 /// Two names of one side would be equal for certain.
 Result<void> check_sides(const std::vector<std::string>& sides) {
   if (sides.size() < 2)
     return fail(ErrorCode::usage,
                 "one side is nothing to compare; name two or more. `hash show` prints what one came "
                 "to");
-  for (auto side = sides.begin(); side != sides.end(); ++side)
-    if (std::find(side + 1, sides.end(), *side) != sides.end())
-      return fail(ErrorCode::usage, fmt::format("{} is named twice: that compares it with itself", *side));
+  std::map<std::string, std::string> named;  // by what it is
+  for (const std::string& side : sides) {
+    const auto [first, is_new] = named.emplace(identity_of(side), side);
+    if (!is_new)
+      return fail(ErrorCode::usage,
+                  fmt::format("{} is named twice{}: that compares it with itself", first->second,
+                              side == first->second ? std::string() : fmt::format(", also as {}", side)));
+  }
   return {};
 }
 
@@ -244,7 +261,7 @@ ExitCode hash_show_command(const HashCompareOptions& options) {
     nlohmann::json out{{"schema", "lockstep.hash.show/1"}, {"name", side.name}, {"batch", at->batch}};
     add_checkpoint(out, *at);
     if (!side.lost.empty()) out["lost"] = side.lost;
-    fmt::print("{}\n", out.dump());
+    print_json_line(out);
   } else {
     fmt::print("batch {}  seq {}  root {}  effects {}  chain {}\n", with_separators(at->batch),
                with_separators(at->seq), at->root.short_hex(), at->effects.short_hex(), at->chain.short_hex());

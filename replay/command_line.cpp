@@ -5,14 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <exception>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/log.hpp"
 #include "replay/commands.hpp"
+#include "replay/output.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,12 +29,32 @@ constexpr const char* exit_codes =
 /// What the parsed command does; set by the callback of the subcommand that was named.
 using Action = std::function<ExitCode()>;
 
-/// CLI11's own says that 0 is not in a range that ends at 1e308.
-CLI::Validator positive() {
-  return {[](const std::string& text) {
-            return text.find_first_not_of('0') == std::string::npos ? std::string("must be at least 1") : std::string();
+/// A whole number in decimal. CLI11 by itself takes -1 and what is too large for the largest number there is, and 010
+/// for 8.
+CLI::Validator whole(std::uint64_t lowest, std::uint64_t highest = UINT64_MAX) {
+  return {[=](const std::string& text) {
+            std::uint64_t number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            const bool plain = text == "0" || !text.starts_with('0');
+            if (error == std::errc{} && rest == end && plain && number >= lowest && number <= highest)
+              return std::string();
+            return fmt::format("must be a whole number of at least {}{}, not '{}'", lowest,
+                               highest == UINT64_MAX ? std::string() : fmt::format(" and at most {}", highest), text);
           },
-          "", "positive"};
+          "", "whole"};
+}
+
+/// Per second. CLI11's range takes nan.
+CLI::Validator rate() {
+  return {[](const std::string& text) {
+            double number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc{} && rest == end && number >= 0 && number <= 1e9) return std::string();
+            return fmt::format("must be a number from 0 to 1e9, not '{}'", text);
+          },
+          "", "rate"};
 }
 
 /// A configuration file first, then flags over it, whatever their order on the command line.
@@ -44,6 +69,18 @@ struct ServeFlags {
   std::map<std::string, Given> over;  ///< by TOML key, what flags gave
 };
 
+/// Refuses what `serve` would refuse. The data directory may be left for later to name.
+ExitCode print_config(const NodeConfig& config) {
+  NodeConfig checked = config;
+  if (checked.data.empty()) checked.data = ".";
+  if (const auto valid = validate(checked); !valid) return report(valid.error());
+  const std::string text = dump_config(config);
+  if (!parse_config(text, "as TOML", checked) || checked.data != config.data)
+    return report({ErrorCode::usage, "the data directory's name is not UTF-8, which a configuration file must be"});
+  fmt::print("{}", text);
+  return ExitCode::equal;
+}
+
 void add_serve(CLI::App& app, const Application& application, const Program& program, Action& action) {
   auto* command = app.add_subcommand("serve", "Run a node: recover its journal, then serve clients until SIGTERM");
   auto flags = std::make_shared<ServeFlags>();
@@ -51,37 +88,29 @@ void add_serve(CLI::App& app, const Application& application, const Program& pro
   command->add_option("--config", flags->config_file, "TOML file; flags win over it");
   command->add_flag("--dump-config", flags->dump_config, "print the configuration that would be used, and exit");
   command->add_option("--ready-file", flags->options.ready_file, "written with the node's addresses when it serves");
-  const auto flag = [&](const char* name, const char* key, bool quoted, const char* meaning) {
+  const auto flag = [&](const char* name, const char* key, const char* meaning) {
     command->add_option_function<std::string>(
-        name,
-        [flags, name, key, quoted](const std::string& value) {
-          flags->over[key] = {name, quoted ? fmt::format("'''{}'''", value) : value};
-        },
-        meaning);
+        name, [flags, name, key](const std::string& value) { flags->over[key] = {name, value}; }, meaning);
   };
-  flag("--data", "node.data", true, "data directory; made when it is missing");
-  flag("--listen", "node.listen", true, "HOST:PORT of the native protocol (default 127.0.0.1:7070; port 0: any)");
-  flag("--resp", "node.resp", true, "HOST:PORT of the Redis protocol, RESP2");
-  flag("--admin", "node.admin", true, "HOST:PORT of /metrics, /status, /hash; on loopback only (default 127.0.0.1:0)");
-  flag("--durability", "node.durability", true, "what must hold before a reply leaves: fsync, write or none");
-  flag("--io", "node.io", true, "auto, uring or epoll");
-  flag("--executors", "threads.executors", false, "actor cores; 0: what the machine has left");
-  flag("--perimeters", "threads.perimeters", false, "cores that face clients");
-  flag("--threads", "threads.layout", true, "auto, one or dedicated");
-  flag("--spin-us", "threads.spin_us", false, "polling without work before sleeping; -1: by the machine");
+  flag("--data", "node.data", "data directory; made when it is missing");
+  flag("--listen", "node.listen", "HOST:PORT of the native protocol (default 127.0.0.1:7070; port 0: any)");
+  flag("--resp", "node.resp", "HOST:PORT of the Redis protocol, RESP2");
+  flag("--admin", "node.admin", "HOST:PORT of /metrics, /status, /hash; on loopback only (default 127.0.0.1:0)");
+  flag("--durability", "node.durability", "what must hold before a reply leaves: fsync, write or none");
+  flag("--io", "node.io", "auto, uring or epoll");
+  flag("--executors", "threads.executors", "actor cores; 0: what the machine has left");
+  flag("--perimeters", "threads.perimeters", "cores that face clients");
+  flag("--threads", "threads.layout", "auto, one or dedicated");
+  flag("--spin-us", "threads.spin_us", "polling without work before sleeping; -1: by the machine");
   command->footer(exit_codes);
   command->callback([flags, &application, &action] {
     action = [flags, &application] {
       NodeConfig& config = flags->options.config;
       if (!flags->config_file.empty())
         if (const auto loaded = load_config(flags->config_file, config); !loaded) return report(loaded.error());
-      for (const auto& [key, given] : flags->over) {
-        const std::string line = fmt::format("{} = {}\n", key, given.value);
-        if (const auto parsed = parse_config(line, given.flag, config); !parsed) return report(parsed.error());
-      }
-      if (!flags->dump_config) return serve_command(application, flags->options);
-      fmt::print("{}", dump_config(config));
-      return ExitCode::equal;
+      for (const auto& [key, given] : flags->over)
+        if (const auto set = set_config(key, given.value, given.flag, config); !set) return report(set.error());
+      return flags->dump_config ? print_config(config) : serve_command(application, flags->options);
     };
   });
 }
@@ -93,14 +122,14 @@ void add_bench(CLI::App& app, const Program& program, Action& action) {
   options->program = program;
   options->load.requests = 1'000'000;
   command->add_option("--connect", options->connect, "HOST:PORT of the node's native protocol")->required();
-  command->add_option("--requests", options->load.requests, "how many")->check(positive());
+  command->add_option("--requests", options->load.requests, "how many")->check(whole(1));
   command
       ->add_option("--rate", options->load.rate, "planned requests per second (open loop); 0: as fast as answers come")
-      ->check(CLI::Range(0.0, 1e9));
-  command->add_option("--connections", options->load.connections, "to the node")->check(CLI::Range(1, 10'000));
-  command->add_option("--depth", options->load.depth, "requests in flight per connection")->check(CLI::Range(1, 4096));
-  command->add_option("--threads", options->load.threads, "that send")->check(CLI::Range(1, 64));
-  command->add_option("--warmup", options->load.warmup, "requests at the start that are not measured");
+      ->check(rate());
+  command->add_option("--connections", options->load.connections, "to the node")->check(whole(1, 10'000));
+  command->add_option("--depth", options->load.depth, "requests in flight per connection")->check(whole(1, 4096));
+  command->add_option("--threads", options->load.threads, "that send")->check(whole(1, 64));
+  command->add_option("--warmup", options->load.warmup, "requests at the start that are not measured")->check(whole(0));
   command->add_option("--hgrm", options->hgrm_file, "write the latency distribution to this file");
   command->add_flag("--json", options->json, "one JSON object on stdout");
   command->footer(exit_codes);
@@ -117,7 +146,7 @@ void add_replay(CLI::App& app, const Application& application, Action& action) {
     auto layout = std::make_shared<std::string>("dedicated");
     sub->add_option("--data", options->data, "data directory")->required();
     sub->add_option("--executors", options->executors, "actor cores; the result does not depend on it")
-        ->check(CLI::Range(1, 64));
+        ->check(whole(1, 64));
     sub->add_option("--threads", *layout, "dedicated (one an executor) or one")
         ->check(CLI::IsMember({"dedicated", "one"}));
     sub->add_option("--log", options->log_file, "append the lines that actors write with cx.log() to this file");
@@ -125,7 +154,7 @@ void add_replay(CLI::App& app, const Application& application, Action& action) {
     if (mode == ReplayOptions::Mode::until)
       sub->add_option("SEQ", options->stop_before_seq, "stop before the batch that holds this sequence number")
           ->required()
-          ->check(positive());
+          ->check(whole(1));
     sub->footer(exit_codes);
     sub->callback([options, layout, &application, &action] {
       options->own_threads = *layout == "dedicated";
@@ -183,12 +212,13 @@ void add_journal(CLI::App& app, Action& action) {
   dump->add_option("RANGE", options->range, "sequence numbers: N, A..B (B excluded), A..end, or --range=-N..end");
   dump->add_option("--range", options->range, "as RANGE");
   dump->add_option("--type", options->message_type, "only messages whose name contains this");
-  dump->add_option("--limit", options->limit, "at most this many");
+  dump->add_option("--limit", options->limit, "at most this many")->check(whole(1));
   const auto [follow, follow_options] =
       add("follow", "messages as they come, like tail -f, until SIGINT or SIGTERM", journal_follow_command);
-  follow->add_option("--last", follow_options->last, "begin this many messages before the end (default 10)");
+  follow->add_option("--last", follow_options->last, "begin this many messages before the end (default 10)")
+      ->check(whole(0));
   follow->add_option("--type", follow_options->message_type, "only messages whose name contains this");
-  follow->add_option("--limit", follow_options->limit, "end after this many");
+  follow->add_option("--limit", follow_options->limit, "end after this many")->check(whole(1));
   add_journal_cut(*command, action);
   add_journal_repair(*command, action);
 }
@@ -202,8 +232,8 @@ void add_hash(CLI::App& app, Action& action) {
     auto options = std::make_shared<HashCompareOptions>();
     auto* side = sub->add_option("SIDE", options->sides, which)->required();
     if (act == hash_show_command) side->expected(1);
-    sub->add_option("--at", options->at_batch, at);
-    sub->add_option("--timeout-ms", options->timeout_ms, "for each answer")->check(CLI::Range(1, 600'000));
+    sub->add_option("--at", options->at_batch, at)->check(whole(1));
+    sub->add_option("--timeout-ms", options->timeout_ms, "for each answer")->check(whole(1, 600'000));
     sub->add_flag("--json", options->json, "one JSON object on stdout");
     sub->footer(exit_codes);
     sub->callback([options, act, &action] { action = [options, act] { return act(*options); }; });
@@ -232,7 +262,7 @@ void add_snapshot(CLI::App& app, Action& action) {
   auto* take = command->add_subcommand("take", "have a live node take one at its next checkpoint, and wait for it");
   auto taken = std::make_shared<SnapshotTakeOptions>();
   take->add_option("ADMIN", taken->admin, "HOST:PORT of the node's admin address")->required();
-  take->add_option("--timeout-ms", taken->timeout_ms, "until it must be done")->check(CLI::Range(1, 86'400'000));
+  take->add_option("--timeout-ms", taken->timeout_ms, "until it must be done")->check(whole(1, 86'400'000));
   take->add_flag("--json", taken->json, "one JSON object on stdout");
   take->footer(exit_codes);
   take->callback([taken, &action] { action = [taken] { return snapshot_take_command(*taken); }; });
@@ -251,9 +281,7 @@ void add_skip(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("skip", "Have every run of the history pass over a message that crashes the program");
   auto options = std::make_shared<SkipOptions>();
-  command->add_option("SEQ", options->seq, "sequence number, as the halted node names it")
-      ->required()
-      ->check(positive());
+  command->add_option("SEQ", options->seq, "sequence number, as the halted node names it")->required()->check(whole(1));
   command->add_option("--data", options->data, "data directory of the stopped node")->required();
   command->add_flag("--json", options->json, "one JSON object on stdout");
   command->footer(exit_codes);
@@ -280,9 +308,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (named == all.end()) {
       std::string there_are;
       for (const CLI::App* each : all) there_are += (there_are.empty() ? "" : ", ") + each->get_name();
-      return fmt::format("{}; {} has {}",
-                         word.empty() ? "no command is named" : fmt::format("unknown command '{}'", word), path,
-                         there_are);
+      const std::string what = !word.empty()          ? fmt::format("unknown command '{}'", word)
+                               : i < arguments.size() ? fmt::format("unexpected option '{}'", arguments[i])
+                                                      : "no command is named";
+      return fmt::format("{}; {} has {}", what, path, there_are);
     }
     command = *named;
     path += " " + word;
@@ -300,11 +329,14 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, const
 }  // namespace
 
 ExitCode report(const Error& error) {
-  fmt::print(stderr, "lockstep: {}\n", error.message);
+  // Not by fmt, which throws when stderr takes nothing: the exit code holds all the same.
+  std::fputs(fmt::format("lockstep: {}\n", error.message).c_str(), stderr);
   return exit_code_of(error.code);
 }
 
-int run_command_line(const Application* application, const Program& program, int argc, char** argv) {
+namespace {
+
+int parse_and_run(const Application* application, const Program& program, int argc, char** argv) {
   // The program's own commands read their arguments themselves, --help too; below they are only named.
   for (const ProgramCommand& own : program.commands) {
     if (argc > 1 && std::string_view(argv[1]) == own.name) return own.run(argc - 1, argv + 1);
@@ -328,10 +360,34 @@ int run_command_line(const Application* application, const Program& program, int
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      const int code = app.exit(error, text, text);
+      fmt::print("{}", text.str());
+      return code;
+    }
     return static_cast<int>(report({ErrorCode::usage, usage_error(app, error, {argv, argv + argc})}));
   }
   return static_cast<int>(action());
+}
+
+}  // namespace
+
+int run_command_line(const Application* application, const Program& program, int argc, char** argv) {
+  hold_standard_descriptors();
+  int code = 0;
+  try {
+    code = parse_and_run(application, program, argc, argv);
+  } catch (const std::system_error& error) {
+    const bool of_stdout = std::ferror(stdout) != 0;
+    const Error gave_up{ErrorCode::io, fmt::format("gave up: {}", error.what())};
+    return static_cast<int>(report(of_stdout ? stdout_error(error.code().value()) : gave_up));
+  } catch (const std::exception& error) {
+    return static_cast<int>(report({ErrorCode::io, fmt::format("gave up: {}", error.what())}));
+  }
+  const bool said = code == static_cast<int>(ExitCode::failed);  // with its reason, which may be this one
+  if (const auto taken = flush_stdout(); !taken && !said) return static_cast<int>(report(taken.error()));
+  return code;
 }
 
 }  // namespace lockstep

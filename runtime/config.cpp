@@ -6,14 +6,16 @@
 
 #include <bit>
 #include <cerrno>
-#include <fstream>
+#include <charconv>
+#include <cstdio>
 #include <functional>
-#include <iterator>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <type_traits>
 
+#include "base/assert.hpp"
 #include "base/system_error.hpp"
 #include "runtime/admin_server.hpp"
 
@@ -191,7 +193,6 @@ bool is_section(std::string_view section) {
 }
 
 std::unexpected<Error> refuse(const std::string& name, const toml::source_region& at, std::string_view what) {
-  if (name.starts_with("--")) return fail(ErrorCode::usage, fmt::format("{}: {}", name, what));
   return fail(ErrorCode::usage, fmt::format("{}:{}: {}", name, at.begin.line, what));
 }
 
@@ -234,11 +235,29 @@ Result<void> parse_config(std::string_view toml_text, const std::string& name, N
   return {};
 }
 
+Result<void> set_config(std::string_view key, const std::string& text, std::string_view flag, NodeConfig& config) {
+  const auto dot = key.find('.');
+  const Key* const known = find_key(key.substr(0, dot), key.substr(dot + 1));
+  LOCKSTEP_ASSERT(known != nullptr, "a flag sets a key that no configuration has");
+  auto wanted = known->read(config, toml::value<std::string>(text));
+  std::int64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (wanted && error == std::errc{} && rest == text.data() + text.size())
+    wanted = known->read(config, toml::value<std::int64_t>(number));
+  if (wanted) return fail(ErrorCode::usage, fmt::format("{}: must be {}, not '{}'", flag, *wanted, text));
+  return {};
+}
+
 Result<void> load_config(const std::string& path, NodeConfig& config) {
-  std::ifstream file(path);
-  if (!file)
-    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, errno_text(errno)));
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  const auto refuse = [&](int error) {
+    return fail(ErrorCode::usage, fmt::format("cannot read the configuration {}: {}", path, errno_text(error)));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (file == nullptr) return refuse(errno);
+  std::string content;
+  for (char part[4096]; const std::size_t bytes = std::fread(part, 1, sizeof part, file.get());)
+    content.append(part, bytes);
+  if (std::ferror(file.get()) != 0) return refuse(errno);  // a directory
   return parse_config(content, path, config);
 }
 
@@ -246,6 +265,9 @@ Result<void> validate(const NodeConfig& config) {
   constexpr std::uint32_t record_header_bytes = 64;
   const auto refuse = [](std::string text) { return fail(ErrorCode::usage, std::move(text)); };
   if (config.data.empty()) return refuse("no data directory; name one with --data DIR");
+  if (const auto listen = parse_endpoint(config.listen); !listen) return std::unexpected(listen.error());
+  if (!config.resp.empty())
+    if (const auto resp = parse_endpoint(config.resp); !resp) return std::unexpected(resp.error());
   if (!config.admin.empty()) {
     const auto admin = parse_endpoint(config.admin);
     if (!admin) return std::unexpected(admin.error());
@@ -263,6 +285,8 @@ Result<void> validate(const NodeConfig& config) {
   if (config.max_frame_bytes + record_header_bytes > config.max_batch_bytes)
     return refuse(fmt::format("[limits] max_frame_bytes {} and its header do not fit [batches] max_bytes {}",
                               config.max_frame_bytes, config.max_batch_bytes));
+  if (config.segment_bytes % 4096 != 0)
+    return refuse(fmt::format("[journal] segment_bytes is {}; it must be a multiple of 4096", config.segment_bytes));
   if (config.threads != "auto" && config.threads != "one" && config.threads != "dedicated")
     return refuse(fmt::format("[threads] layout '{}' is none of auto, one, dedicated", config.threads));
   if (config.threads == "one" && config.perimeters != 1)

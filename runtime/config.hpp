@@ -69,9 +69,13 @@ struct NodeConfig {
 /// key, and what it may be.
 [[nodiscard]] Result<void> load_config(const std::string& path, NodeConfig& config);
 
-/// As load_config, from text; `name` stands for the file in errors. A name that begins with -- is a flag's, which has
-/// no lines.
+/// As load_config, from text; `name` stands for the file in errors.
 [[nodiscard]] Result<void> parse_config(std::string_view text, const std::string& name, NodeConfig& config);
+
+/// Gives one key ("threads.executors"; it must be known) the value that `flag` has on the command line: `text` as it is
+/// and whole, be it a word or a decimal number. Refuses one that is not what the key may be.
+[[nodiscard]] Result<void> set_config(std::string_view key, const std::string& text, std::string_view flag,
+                                      NodeConfig& config);
 
 /// What no single key can be checked for: values that must fit each other. Errors name the keys.
 [[nodiscard]] Result<void> validate(const NodeConfig& config);

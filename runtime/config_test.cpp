@@ -38,8 +38,25 @@ TEST_CASE("a wrong configuration is refused with line, key and what it may be") 
   CHECK(refusal("[threads]\npin = 1\n").find("true or false") != std::string::npos);
 }
 
-TEST_CASE("a configuration file that is not there is named") {
+TEST_CASE("a flag's value is taken as it is, or refused with the flag and what it may be") {
   NodeConfig config;
+  CHECK(set_config("threads.executors", "7", "--executors", config).has_value());
+  CHECK(config.executors == 7);
+  CHECK(set_config("node.data", "7\n[limits]", "--data", config).has_value());
+  CHECK(config.data == "7\n[limits]");
+  CHECK(set_config("threads.spin_us", "-1", "--spin-us", config).has_value());
+  for (const char* wrong : {"65", "-1", "7\n[limits]", "0x7", "", "7 ", "99999999999999999999"}) {
+    const auto set = set_config("threads.executors", wrong, "--executors", config);
+    REQUIRE_FALSE(set.has_value());
+    CHECK(set.error().message.starts_with("--executors: must be an integer from 0 to 64, not '"));
+  }
+  CHECK_FALSE(set_config("node.durability", "maybe", "--durability", config).has_value());
+  CHECK(config.executors == 7);
+}
+
+TEST_CASE("a configuration file that is not there, or is a directory, is named") {
+  NodeConfig config;
+  CHECK(load_config("/", config).error().message == "cannot read the configuration /: EISDIR (Is a directory)");
   const auto loaded = load_config("/nonexistent/node.toml", config);
   REQUIRE_FALSE(loaded.has_value());
   CHECK(loaded.error().message.find("/nonexistent/node.toml") != std::string::npos);
@@ -59,6 +76,12 @@ TEST_CASE("values that do not fit each other are refused by name") {
   config.max_batch_bytes = 100'000;
   CHECK(validate(config).error().message.find("4096") != std::string::npos);
   config.max_batch_bytes = 1 << 20;
+  config.segment_bytes = (16 << 20) + 1;
+  CHECK(validate(config).error().message.find("segment_bytes is 16777217") != std::string::npos);
+  config.segment_bytes = 16 << 20;
+  config.listen = "nonsense";
+  CHECK(validate(config).error().message.find("'nonsense'") != std::string::npos);
+  config.listen = "127.0.0.1:0";
   config.threads = "many";
   CHECK(validate(config).error().message.find("'many'") != std::string::npos);
 }

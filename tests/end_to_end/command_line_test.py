@@ -46,6 +46,9 @@ def usage_and_help():
     refused(2, ["'sevre'", "serve, replay"], bank, "sevre")
     refused(2, ["'dmp'", "dump"], lockstep, "journal", "dmp", "x")
     refused(2, ["'--durabilty'", "serve --help"], bank, "serve", "--data", "x", "--durabilty", "none")
+    refused(2, ["unexpected option '--bogus'", "journal, hash"], lockstep, "--bogus")
+    refused(2, ["unexpected option '--bogus'", "info, verify"], lockstep, "journal", "--bogus", "info")
+    refused(2, ["no command is named", "journal, hash"], lockstep)
     refused(2, ["--executors: ", "0 to 64"], bank, "serve", "--data", "x", "--executors", "1000")
     refused(2, ["--spin-us: "], bank, "serve", "--data", "x", "--spin-us", "abc")
     refused(2, ["at least 1"], bank, "replay", "until", "0", "--data", "x")
@@ -59,6 +62,26 @@ def usage_and_help():
     assert "durability" in run(bank, "serve", "--data", "x", "--dump-config")
 
 
+def numbers():
+    """A number is what it says, or refused: not wrapped, not clamped, not octal."""
+    too_large = str(2**64)
+    bench = ["bench", "--connect", "127.0.0.1:1"]
+    for option in (["replay", "until", "--data", "x"], ["replay", "run", "--data", "x", "--executors"],
+                   ["skip", "--data", "x"], ["journal", "dump", "x", "--limit"], ["journal", "follow", "x", "--limit"],
+                   ["journal", "follow", "x", "--last"], ["hash", "show", "x", "--at"],
+                   ["hash", "compare", "x", "y", "--timeout-ms"], ["snapshot", "take", "127.0.0.1:1", "--timeout-ms"],
+                   [*bench, "--requests"], [*bench, "--connections"], [*bench, "--warmup"]):
+        for number in ("-1", too_large, "010", "0x10", "1e3", "+1"):
+            refused(2, [f"not '{number}'"], bank, *option, number)
+        if option[-1] not in ("--last", "--warmup"):
+            refused(2, ["at least 1"], bank, *option, "0")
+    for number in ("nan", "inf", "-1", "1e10"):
+        refused(2, ["--rate"], bank, *bench, "--rate", number)
+    for flag in ("--executors", "--perimeters", "--spin-us"):
+        for number in ("-2", too_large, "0x1", "1.0", "1\n[limits]\nmax_connections=5"):
+            refused(2, [flag + ": must be an integer from"], bank, "serve", "--data", "x", flag, number, "--dump-config")
+
+
 def config_file():
     path = work + "/node.toml"
     with open(path, "w") as file:
@@ -69,6 +92,25 @@ def config_file():
     with open(path, "a") as file:
         file.write("\n[node2]\n")
     refused(2, [path, "node2", "--dump-config"], bank, "serve", "--config", path)
+    refused(2, [work, "Is a directory"], bank, "serve", "--config", work)
+    # What is dumped can be served, and is what was said.
+    for words, flags in ((["'two'"], ["--threads", "two"]), (["HOST:PORT"], ["--listen", "nonsense"]),
+                         (["HOST:PORT"], ["--resp", "nonsense"]), (["UTF-8"], ["--data", os.fsdecode(b"bad\xff")])):
+        refused(2, words, bank, "serve", *flags, "--dump-config")
+    for words, line in ((["max_frame_bytes", "do not fit"], "[limits]\nmax_frame_bytes = 8388608"),
+                        (["segment_bytes", "multiple of 4096"], "[journal]\nsegment_bytes = 16777217"),
+                        (["segment_bytes", "16777216 to"], "[journal]\nsegment_bytes = 65536")):
+        with open(path, "w") as file:
+            file.write(line)
+        for more in (["--dump-config"], ["--data", work + "/never4"]):
+            refused(2, words, bank, "serve", "--config", path, *more)
+    for data in ("a\'\'\'b \"c\" \\d", "one\n[two]", "17", "true", "\"\"\"", "tab\t\x01"):
+        dumped = run(bank, "serve", "--data", data, "--dump-config")
+        with open(path, "w") as file:
+            file.write(dumped)
+        assert run(bank, "serve", "--config", path, "--dump-config") == dumped, data
+        other = run(bank, "serve", "--data", "x", "--dump-config")
+        assert dumped.endswith(other[other.index("\nlisten = "):]), dumped
 
 
 def live_pages_and_compare():
@@ -101,11 +143,21 @@ def live_pages_and_compare():
         other.stop()
 
 
+def ways_to_write(path):
+    link = path + "-link"
+    if not os.path.islink(link):
+        os.symlink(path, link)
+    return [path + "/", path + "/.", f"{os.path.dirname(path)}/./{os.path.basename(path)}", os.path.relpath(path), link,
+            link + "/"]
+
+
 def one_side_is_not_compared(*nodes):
     for side in (work + "/first", *nodes):
         refused(2, ["two or more", "hash show"], lockstep, "hash", "compare", side)
         refused(2, ["two or more"], lockstep, "hash", "compare", side, "--json")
         refused(2, ["named twice"], lockstep, "hash", "compare", side, side)
+        for other in [":" + side.rsplit(":", 1)[1]] if side in nodes else ways_to_write(side):
+            refused(2, ["named twice", f"also as {other}"], lockstep, "hash", "compare", side, other)
         shown = json.loads(run(lockstep, "hash", "show", side, "--json"))
         assert shown["batch"] > 0 and len(shown["root"]) == len(shown["effects"]) == len(shown["chain"]) == 32, shown
         assert "verdict" not in shown and "equal" not in run(lockstep, "hash", "show", side)
@@ -398,7 +450,7 @@ def doctor():
 
 
 with tempfile.TemporaryDirectory() as work:
-    for scene in (usage_and_help, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
+    for scene in (usage_and_help, numbers, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
                   a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
                   damage_is_refused, nothing_there, what_is_refused_leaves_nothing, a_refused_start_changes_nothing,
                   several_perimeters, idles_quietly, doctor):

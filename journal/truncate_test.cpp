@@ -149,7 +149,7 @@ TEST_CASE("a TRUNCATE that takes back what a later block states as committed is 
   CHECK(refused.error().message.find("takes back what was committed") != std::string::npos);
 }
 
-TEST_CASE("a TRUNCATE may be the first or the last block of a segment") {
+TEST_CASE("T33: a TRUNCATE may be the first or the last block of a segment") {
   // Each batch is a sector: the number of batches decides where the TRUNCATE comes to lie.
   bool was_first = false;
   bool was_last = false;
@@ -178,7 +178,7 @@ TEST_CASE("a TRUNCATE may be the first or the last block of a segment") {
   CHECK(was_last);
 }
 
-TEST_CASE("a power cut at any step of taking back leaves the old suffix or the new one, never a mix") {
+TEST_CASE("T31: a power cut at any step of taking back leaves the old suffix or the new one, never a mix") {
   int old_suffix = 0;
   int new_suffix = 0;
   int neither = 0;

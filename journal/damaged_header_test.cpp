@@ -114,6 +114,17 @@ TEST_CASE("damage of a segment that was made ahead is no loss behind one without
     start_after([](Killed& journal, const std::string& file) {
       journal.disk.overwrite(file, 0, std::vector<std::byte>(disk_block_bytes));
     });
+    for (const std::size_t bytes : {512U, 4096U, 9000U})
+      for (const std::uint64_t at : {4096U, 8192U, 20480U})
+        start_after([&](Killed& journal, const std::string& file) {
+          journal.disk.overwrite(file, at, std::vector<std::byte>(bytes, std::byte{0xa7}));
+        });
+    start_after([](Killed& journal, const std::string& file) {
+      journal.disk.overwrite(file, 0, std::vector<std::byte>(3 * disk_block_bytes, std::byte{0xa7}));
+    });
+    start_after([](Killed& journal, const std::string& file) {
+      journal.disk.overwrite(file, 4096, journal.content(segment_path(2)));
+    });
     start_after([](Killed& journal, const std::string& file) { REQUIRE(journal.disk.remove(file)); });
     for (const std::size_t bytes : {0U, 100U, 4096U, 20000U})
       start_after([&](Killed& journal, const std::string& file) {
@@ -157,6 +168,32 @@ TEST_CASE("behind a SEAL a damaged segment is taken for unused only when it show
     CHECK(recovered->hard_state.value().recovery_state == RecoveryState::limbo);
     CHECK(recovered->hard_state.value().limbo_index >= 40 + small_journal.segment_bytes / disk_block_bytes - 2);
   }
+  SUBCASE("bytes that are no block of it: the operator's word is asked for, and helps") {
+    Killed journal;
+    const std::uint64_t id = sealed(journal);
+    journal.disk.overwrite(segment_path(id), 4096, std::vector<std::byte>(4096, std::byte{0xa7}));
+    const auto damaged = journal.content(segment_path(id));
+    CHECK(journal.refusal() == ErrorCode::ambiguous);
+    REQUIRE(journal.findings.size() == 1);
+    CHECK(journal.findings[0].file == segment_path(id));
+    const auto info = inspect_journal(journal.disk, directory, InspectDepth::records);
+    REQUIRE(info->findings.size() == 1);
+    CHECK(info->findings[0].file == segment_path(id));
+    CHECK(repair_journal(journal.disk, directory, false)->done.empty());
+    CHECK(repair_journal(journal.disk, directory, true)->done.size() == 1);
+    CHECK(journal.content(segment_path(id) + ".bad") == damaged);
+    journal.check_starts_whole();
+  }
+  SUBCASE("behind a spare that is as it was made, anything") {
+    Killed journal;
+    const std::uint64_t id = sealed(journal) + 1;
+    journal.disk.overwrite(segment_path(id), 4096, std::vector<std::byte>(512, std::byte{0xa7}));
+    REQUIRE_FALSE(journal.refusal());
+    REQUIRE(journal.findings.size() == 1);
+    CHECK(journal.findings[0].file == segment_path(id));
+    CHECK(journal.findings[0].tail == TailClass::torn);
+    journal.check_starts_whole();
+  }
   SUBCASE("a lost file") {
     Killed journal;
     const std::uint64_t id = sealed(journal);
@@ -168,6 +205,58 @@ TEST_CASE("behind a SEAL a damaged segment is taken for unused only when it show
     REQUIRE(report);
     REQUIRE(report->left.size() == 1);
     CHECK(report->left[0].segment_id == id);
+  }
+}
+
+TEST_CASE("a segment of another cluster, in a used one's or a spare's place, is incompatible to all who look at it") {
+  Killed other;
+  for (const std::uint64_t id : {std::uint64_t{1}, other.last_used, other.last_used + 1}) {
+    Killed journal;
+    SegmentHeader header;
+    const auto bytes = journal.content(segment_path(id));
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header.cluster_id.low ^= 5;
+    finish_segment_header(header);
+    journal.disk.overwrite(segment_path(id), 0, object_bytes(header));
+    const auto check = [&](const Error& error) {
+      CHECK(error.code == ErrorCode::incompatible);
+      CHECK(error.message.find(segment_path(id)) != std::string::npos);
+      CHECK(error.message.find("put the right file back") != std::string::npos);
+    };
+    const auto started = recover(journal.disk, {.directory = directory});
+    REQUIRE_FALSE(started);
+    check(started.error());
+    const auto info = inspect_journal(journal.disk, directory, InspectDepth::records);
+    REQUIRE_FALSE(info);
+    check(info.error());
+    for (const bool accept_tail : {false, true}) {
+      const auto report = repair_journal(journal.disk, directory, accept_tail);
+      REQUIRE_FALSE(report);
+      check(report.error());
+    }
+  }
+}
+
+TEST_CASE("a last segment that lost all its blocks is a hole: repair does not send back to itself") {
+  Killed journal;
+  {
+    auto hard_state = HardStateFile::open(journal.disk, directory);
+    HardState next = hard_state->value();
+    next.durable_index = 40;
+    next.durable_chain = journal.history.back().chain;
+    REQUIRE(hard_state->store(next));
+  }
+  const std::string file = segment_path(journal.last_used);
+  const auto whole = journal.content(file);
+  journal.disk.put(file, {whole.begin(), whole.begin() + 4096});
+  REQUIRE(journal.refusal() == ErrorCode::corrupt);
+  for (const bool accept_tail : {false, true}) {
+    const auto report = repair_journal(journal.disk, directory, accept_tail);
+    REQUIRE_MESSAGE(report, report.error().message);
+    CHECK(report->done.empty());
+    REQUIRE(report->left.size() == 1);
+    CHECK(report->left[0].segment_id == journal.last_used);
+    CHECK(report->left[0].last_index == 40);
   }
 }
 

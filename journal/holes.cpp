@@ -6,6 +6,7 @@
 #include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
+#include "journal/spares.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ class HoleSearch {
 
  private:
   [[nodiscard]] std::string path_of(std::uint64_t id) const { return directory_ + "/" + segment_name(id); }
-  [[nodiscard]] Result<std::uint64_t> last_used(const std::vector<std::uint64_t>& ids);
+  Result<void> check_origin(const std::vector<std::uint64_t>& ids);
   Result<void> search(std::uint64_t id, bool last);
   Result<void> walk(std::uint64_t id, bool last);
   /// Takes a sound block into the history, closing a hole before it; false when it does not belong there.
@@ -103,7 +104,6 @@ Result<void> HoleSearch::search(std::uint64_t id, bool last) {
   }
   const SegmentHeader& header = segment_.header();
   if (const auto& defect = segment_.header_defect()) {
-    if (defect->incompatible) return fail(ErrorCode::incompatible, path_of(id) + ": " + std::string(defect->cause));
     if (!segment_.header_known()) {
       open_hole(id, defect->cause);
       return {};
@@ -112,20 +112,19 @@ Result<void> HoleSearch::search(std::uint64_t id, bool last) {
     holes_.push_back({id, at, at.index, at.chain, std::string(defect->cause),
                       segment_.header_restored() ? Hole::Header::restored : Hole::Header::derived});
   }
-  if (header.segment_id != id || header.cluster_id != hard_state_.cluster_id ||
-      header.replica_id != hard_state_.replica_id) {
-    open_hole(id, "its header names another segment, cluster or replica");
+  if (header.segment_id != id) {
+    open_hole(id, "its header names another segment");
     return {};
   }
   return walk(id, last);
 }
 
-Result<std::uint64_t> HoleSearch::last_used(const std::vector<std::uint64_t>& ids) {
-  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
-    if (auto opened = segment_.open(path_of(*id)); !opened) return std::unexpected(opened.error());
-    if (!is_blank(segment_)) return *id;
+Result<void> HoleSearch::check_origin(const std::vector<std::uint64_t>& ids) {
+  for (const std::uint64_t id : ids) {
+    if (auto opened = segment_.open(path_of(id)); !opened) return opened;
+    if (auto error = foreign(segment_, hard_state_)) return std::unexpected(std::move(*error));
   }
-  return hard_state_.oldest_segment_id - 1;
+  return {};
 }
 
 Result<std::vector<Hole>> HoleSearch::run() {
@@ -134,13 +133,18 @@ Result<std::vector<Hole>> HoleSearch::run() {
   std::vector<std::uint64_t>& ids = files->segments;
   std::erase_if(ids, [&](std::uint64_t id) { return id < hard_state_.oldest_segment_id; });
   if (hard_state_.oldest_segment_id == 1) position_ = HistoryPosition{};
-  const auto used = last_used(ids);
+  if (auto checked = check_origin(ids); !checked) return std::unexpected(checked.error());
+  const auto used = count_used(disk_, directory_, ids, hard_state_);
   if (!used) return std::unexpected(used.error());
-  for (std::uint64_t id = hard_state_.oldest_segment_id; id <= *used; ++id)
-    if (auto searched = search(id, id == *used); !searched) return std::unexpected(searched.error());
+  const std::uint64_t last_used = *used == 0 ? hard_state_.oldest_segment_id - 1 : ids[*used - 1];
+  for (std::uint64_t id = hard_state_.oldest_segment_id; id <= last_used; ++id)
+    if (auto searched = search(id, id == last_used); !searched) return std::unexpected(searched.error());
   // What is gone behind a SEAL may have been used.
-  for (std::uint64_t id = *used + 1; sealed_ && id <= hard_state_.newest_segment_id; ++id)
-    if (!std::ranges::binary_search(ids, id)) open_hole(id, "the segment is missing");
+  const std::uint64_t next = last_used + 1;
+  if (sealed_ && next <= hard_state_.newest_segment_id && !std::ranges::binary_search(ids, next))
+    open_hole(next, "the segment is missing");
+  if (sealed_ && known_durable(hard_state_) > position_.value_or(HistoryPosition{}).index)
+    open_hole(next, "nothing is left of its blocks");
   if (open_) {
     const std::uint64_t behind = segment_.look_behind().highest_index;
     open_->last_index = std::max({known_durable(hard_state_), behind, open_->before.index + 1});

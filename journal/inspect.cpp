@@ -26,6 +26,9 @@ class Inspection {
 
  private:
   [[nodiscard]] std::string path_of(std::uint64_t id) const { return directory_ + "/" + segment_name(id); }
+  [[nodiscard]] std::uint64_t last_used_id() const {
+    return used_ == 0 ? info_.hard_state.oldest_segment_id - 1 : ids_[used_ - 1];
+  }
   Result<void> list_segments();
   Result<void> scan(std::size_t at);
   Result<void> scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at);
@@ -65,12 +68,10 @@ Result<void> Inspection::list_segments() {
   if (!now) return std::unexpected(now.error());
   info_.hard_state.oldest_segment_id = now->oldest_segment_id;
   std::erase_if(ids_, [&](std::uint64_t id) { return id < info_.hard_state.oldest_segment_id; });
-  for (used_ = ids_.size(); used_ > 0; --used_) {
-    BlockStream segment(disk_);
-    if (auto opened = segment.open(path_of(ids_[used_ - 1])); !opened) return opened;
-    if (!is_blank(segment)) break;
-  }
-  const std::uint64_t last_used = used_ == 0 ? info_.hard_state.oldest_segment_id - 1 : ids_[used_ - 1];
+  const auto used = count_used(disk_, directory_, ids_, info_.hard_state);
+  if (!used) return std::unexpected(used.error());
+  used_ = *used;
+  const std::uint64_t last_used = last_used_id();
   for (std::uint64_t id = info_.hard_state.oldest_segment_id;
        id <= std::max(last_used, info_.hard_state.newest_segment_id); ++id) {
     if (std::ranges::binary_search(ids_, id)) continue;
@@ -145,16 +146,15 @@ Result<void> Inspection::scan(std::size_t at) {
   info.incarnation = header.incarnation;
   info.spare = at >= used_;
   const auto& defect = segment.header_defect();
-  if (defect && defect->incompatible)
-    return fail(ErrorCode::incompatible, fmt::format("{}: {}", segment.path(), defect->cause));
+  if (auto error = foreign(segment, info_.hard_state)) return std::unexpected(std::move(*error));
   if (at > 0 && ids_[at] != ids_[at - 1] + 1 && !info.spare) lose_position();
   if (info.spare) {
     if (const auto flaw = flaw_of_spare(segment, ids_[at], info_.hard_state)) flaws_.push_back(*flaw);
   } else if (!segment.header_known()) {
     damaged(segment.path(), std::string(defect->cause) + "; nothing in it can be read");
     lose_position();
-  } else if (header.segment_id != ids_[at] || header.cluster_id != info_.hard_state.cluster_id) {
-    damaged(segment.path(), "its header names another segment or cluster");
+  } else if (header.segment_id != ids_[at]) {
+    damaged(segment.path(), fmt::format("its header says segment {}", header.segment_id));
     lose_position();
   } else {
     if (defect)
@@ -177,8 +177,8 @@ Result<JournalInfo> Inspection::run() {
   trail_.start({});
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
-  for (const SpareFlaw& flaw : flaws_)
-    info_.findings.push_back(judge_spare(flaw, info_.hard_state, info_.last, unsealed_));
+  std::ranges::move(judge_spares(std::move(flaws_), info_.hard_state, {last_used_id(), info_.last, unsealed_}),
+                    std::back_inserter(info_.findings));
   if (std::ranges::find(info_.findings, TailClass::corrupt, &Finding::tail) == info_.findings.end())
     std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));

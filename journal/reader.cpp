@@ -123,12 +123,10 @@ Result<bool> JournalReader::open_segment(std::uint64_t id) {
     if (expected) return fail(ErrorCode::corrupt, fmt::format("{} is missing: {}", path, opened.error().message));
     return false;
   }
+  if (auto error = foreign(segment_, hard_state_)) return std::unexpected(std::move(*error));
   if (const auto& defect = segment_.header_defect(); defect && excused_id_ != id)
-    return fail(defect->incompatible ? ErrorCode::incompatible : ErrorCode::corrupt,
-                fmt::format("{}: {}", path, defect->cause));
+    return fail(ErrorCode::corrupt, fmt::format("{}: {}", path, defect->cause));
   const SegmentHeader& header = segment_.header();
-  if (header.cluster_id != hard_state_.cluster_id || header.replica_id != hard_state_.replica_id)
-    return fail(ErrorCode::incompatible, fmt::format("{} belongs to another cluster or replica", path));
   const bool follows = previous.segment_id + 1 != id || header.prev_nonce == previous.nonce;
   if (header.segment_id != id || !follows)
     return fail(ErrorCode::corrupt, fmt::format("{} does not follow from the segment before", path));
@@ -248,7 +246,7 @@ Result<bool> JournalReader::later_segment_has_blocks() const {
     BlockStream segment(*disk_);
     if (auto opened = segment.open(directory_ + "/" + segment_name(id)); !opened)
       return std::unexpected(opened.error());
-    if (!is_blank(segment)) return true;
+    if (holds_block(segment)) return true;
   }
   return false;
 }

@@ -35,6 +35,9 @@ class Recovery {
   [[nodiscard]] std::string path_of(std::uint64_t segment) const {
     return options_.directory + "/" + segment_name(segment);
   }
+  [[nodiscard]] std::uint64_t last_used_id() const {
+    return used_ == 0 ? hard_state_.value().oldest_segment_id - 1 : files_.segments[used_ - 1];
+  }
   Result<void> check_identity() const;
   Result<void> list_segments();
   Result<void> settle_writes();
@@ -95,7 +98,7 @@ Result<void> Recovery::list_segments() {
 /// Segments that are not there: among the used ones a loss, among those made ahead perhaps none.
 void Recovery::check_ids() {
   const HardState& state = hard_state_.value();
-  const std::uint64_t last_used = used_ == 0 ? state.oldest_segment_id - 1 : files_.segments[used_ - 1];
+  const std::uint64_t last_used = last_used_id();
   for (std::uint64_t id = state.oldest_segment_id; id <= std::max(last_used, state.newest_segment_id); ++id) {
     if (std::ranges::binary_search(files_.segments, id)) continue;
     const SpareFlaw missing = missing_spare(options_.directory, id, state);
@@ -122,12 +125,12 @@ Result<void> Recovery::settle_writes() {
 }
 
 Result<void> Recovery::find_last_used() {
-  for (used_ = files_.segments.size(); used_ > 0; --used_) {
-    if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
-    if (is_blank(segment_)) continue;
-    last_header_ = segment_.header();
-    break;
-  }
+  const auto used = count_used(disk_, options_.directory, files_.segments, hard_state_.value());
+  if (!used) return std::unexpected(used.error());
+  used_ = *used;
+  if (used_ == 0) return {};
+  if (auto opened = segment_.open(path_of(files_.segments[used_ - 1])); !opened) return opened;
+  last_header_ = segment_.header();
   return {};
 }
 
@@ -139,13 +142,7 @@ Result<void> Recovery::check_headers() {
     if (auto opened = segment_.open(path_of(id)); !opened) return opened;
     const SegmentHeader& header = segment_.header();
     const auto& defect = segment_.header_defect();
-    if (defect && defect->incompatible)
-      return fail(ErrorCode::incompatible, fmt::format("{}: {}", path_of(id), defect->cause));
-    if (segment_.header_known() && (header.cluster_id != state.cluster_id || header.replica_id != state.replica_id))
-      return fail(
-          ErrorCode::incompatible,
-          fmt::format("{} belongs to cluster {}, replica {}, and this directory to cluster {}, replica {}", path_of(id),
-                      header.cluster_id.hex(), header.replica_id, state.cluster_id.hex(), state.replica_id));
+    if (auto error = foreign(segment_, state)) return std::unexpected(std::move(*error));
     std::string evidence;
     if (defect) evidence = defect->cause;
     if (!defect && header.segment_id != id) evidence = fmt::format("its header says segment {}", header.segment_id);
@@ -193,7 +190,9 @@ Result<void> Recovery::scan_all() {
 
 void Recovery::judge_spares() {
   const bool unsealed = used_ > 0 && !last_.sealed && (last_.tail == TailClass::clean || last_.tail == TailClass::torn);
-  for (const SpareFlaw& flaw : flaws_) findings_.push_back(judge_spare(flaw, hard_state_.value(), position_, unsealed));
+  std::ranges::move(
+      lockstep::judge_spares(std::move(flaws_), hard_state_.value(), {last_used_id(), position_, unsealed}),
+      std::back_inserter(findings_));
 }
 
 /// Of a history that nothing contradicts from within.
@@ -210,12 +209,18 @@ Result<void> Recovery::one_verdict() {
   };
   const auto corrupt = is(TailClass::corrupt);
   damaged_ = corrupt != findings_.end();
-  if (damaged_ && !options_.cluster)
-    return fail(
-        ErrorCode::corrupt,
-        fmt::format("{}; nothing was changed; run 'lockstep journal repair {}', which needs no other data where "
-                    "no batch is lost; else restore this directory from a backup or from another replica",
-                    describe(*corrupt), options_.directory));
+  if (damaged_ && !options_.cluster) {
+    // The operator's word comes by way of a repair, which has nothing more to offer.
+    const std::string repair = options_.accept_tail
+                                   ? std::string()
+                                   : fmt::format(
+                                         "run 'lockstep journal repair {}', which needs no other data where no "
+                                         "batch is lost; else ",
+                                         options_.directory);
+    return fail(ErrorCode::corrupt,
+                fmt::format("{}; nothing was changed; {}restore this directory from a backup or from another replica",
+                            describe(*corrupt), repair));
+  }
   const auto found = is(TailClass::ambiguous);
   if (found == findings_.end() || options_.accept_tail || options_.cluster) return {};
   return fail(ErrorCode::ambiguous,
@@ -256,7 +261,7 @@ Result<void> Recovery::keep_bad_copies() const {
 Result<void> Recovery::drop_spares() {
   HardState next = hard_state_.value();
   ++next.incarnation;
-  next.newest_segment_id = used_ == 0 ? next.oldest_segment_id - 1 : files_.segments[used_ - 1];
+  next.newest_segment_id = last_used_id();
   if (auto stored = hard_state_.store(next); !stored) return stored;
   for (std::size_t i = files_.segments.size(); i > used_; --i) {
     if (auto removed = disk_.remove(path_of(files_.segments[i - 1])); !removed) return removed;

@@ -148,6 +148,25 @@ bool is_blank(BlockStream& segment) {
   return segment.examine().verdict != BlockVerdict::valid && segment.look_behind().blank;
 }
 
+bool holds_block(BlockStream& segment) {
+  const BlockVerdict first = segment.examine().verdict;
+  return first == BlockVerdict::valid || first == BlockVerdict::newer || segment.look_behind().highest_block > 0;
+}
+
+std::optional<Error> foreign(const BlockStream& segment, const HardState& state) {
+  const auto& defect = segment.header_defect();
+  if (defect && defect->incompatible)
+    return Error{ErrorCode::incompatible, fmt::format("{}: {}", segment.path(), defect->cause)};
+  const SegmentHeader& header = segment.header();
+  if (!segment.header_known() || (header.cluster_id == state.cluster_id && header.replica_id == state.replica_id))
+    return std::nullopt;
+  return Error{ErrorCode::incompatible,
+               fmt::format("{} belongs to cluster {}, replica {}, and the hard state beside it to cluster {}, replica "
+                           "{}; put the right file back, or move a segment away that was never used here",
+                           segment.path(), header.cluster_id.hex(), header.replica_id, state.cluster_id.hex(),
+                           state.replica_id)};
+}
+
 Result<SegmentScan> scan_segment(BlockStream& segment, const ScanContext& context) {
   SegmentScan scan;
   start_history(scan, segment, context);

@@ -63,6 +63,11 @@ struct EndJudgement {
 /// True when there is neither a block nor a trace of one behind the header, as in a segment made ahead. Whether one was
 /// lost, of a file whose header is damaged or which is shorter than it was made, journal/spares.hpp judges.
 [[nodiscard]] bool is_blank(BlockStream& segment);
+/// True when some block of it verifies, be it behind damage.
+[[nodiscard]] bool holds_block(BlockStream& segment);
+
+/// Why an opened segment is not one of this directory, or not for this program, whatever its blocks are.
+[[nodiscard]] std::optional<Error> foreign(const BlockStream& segment, const HardState& state);
 
 /// Why an intact block cannot be used here, as an Error; nothing when it can.
 [[nodiscard]] std::optional<Error> unusable(const BlockStream& segment, const BlockExamination& block,

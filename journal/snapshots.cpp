@@ -135,7 +135,7 @@ Result<std::vector<std::uint64_t>> journal_goes_on_from(Disk& disk, const std::s
     if (!*reached || id < state->oldest_segment_id) break;
     BlockStream segment(disk);
     if (auto opened = segment.open(directory + "/" + segment_name(id)); !opened) return std::unexpected(opened.error());
-    if (is_blank(segment)) continue;
+    if (!holds_block(segment)) continue;
     const BlockExamination first = segment.examine();
     if (first.verdict != BlockVerdict::valid)
       return fail(ErrorCode::corrupt, fmt::format("{}: its first block cannot be used: {}; `lockstep journal verify` "

@@ -174,6 +174,26 @@ void lose_headers(Campaign& campaign, const Image& image) {
   }
 }
 
+/// The body of a segment made ahead: behind one without a SEAL, of which a spare is one too, its bytes are no matter.
+void spoil_spares(Campaign& campaign, const Image& image, Rest rest) {
+  const std::uint64_t stride = campaign.is_long() ? 1 : 5;
+  bool behind_seal = rest == Rest::restarted;
+  for (const std::string& file : image.files) {
+    if (!file.ends_with(".jnl") || !all_zero(image.disk.bytes(file).subspan(sector_bytes))) continue;
+    const std::uint64_t pieces = (image.disk.bytes(file).size() - sector_bytes) / device_piece_bytes;
+    for (std::uint64_t piece = campaign.seed() % stride; piece < pieces; piece += stride) {
+      const std::uint64_t at = sector_bytes + piece * device_piece_bytes;
+      run_case(campaign, image, {"with a body that is not blank", file, at, true, behind_seal ? "" : "torn"},
+               [&](MemoryDisk& disk) {
+                 std::vector<std::byte> garbage(device_piece_bytes * (1 + piece % 9), std::byte{0xb7});
+                 garbage.resize(std::min<std::size_t>(garbage.size(), image.disk.bytes(file).size() - at));
+                 disk.overwrite(file, at, garbage);
+               });
+    }
+    behind_seal = false;
+  }
+}
+
 void lose_each_piece(Campaign& campaign, const Image& image) {
   for (const std::uint64_t piece : {std::uint64_t{sector_bytes}, std::uint64_t{device_piece_bytes}})
     for (const std::string& file : image.files)
@@ -225,15 +245,16 @@ void lose_each_file(Campaign& campaign, const Image& image) {
   }
 }
 
-void damage_files(Campaign& campaign, const Image& image) {
+void damage_files(Campaign& campaign, const Image& image, Rest rest) {
+  spoil_spares(campaign, image, rest);
   flip_headers(campaign, image);
   lose_headers(campaign, image);
   lose_each_file(campaign, image);
   lose_each_piece(campaign, image);
 }
 
-void damage_everything(Campaign& campaign, const Image& image) {
-  damage_files(campaign, image);
+void damage_everything(Campaign& campaign, const Image& image, Rest rest) {
+  damage_files(campaign, image, rest);
   fill_each_sector_at_random(campaign, image);
   copy_sectors(campaign, image);
   cut_at_each_byte(campaign, image);
@@ -245,7 +266,8 @@ void damage_everything(Campaign& campaign, const Image& image) {
 int main(int argc, char** argv) {
   Campaign campaign(
       "Damages an acknowledged journal in one place: a cut at each byte, a flip of each bit, each sector and piece\n"
-      "lost, filled at random or copied elsewhere, each file lost or renamed. All must be there, or the start refused.",
+      "lost, filled at random or copied elsewhere, each file lost or renamed, spares filled. All must be there, or the "
+      "start refused.",
       argc, argv);
   for (const Rest rest : {Rest::restarted, Rest::marked, Rest::unmarked}) {
     const auto image = make_image(rest);
@@ -255,9 +277,9 @@ int main(int argc, char** argv) {
     }
     // Differs from the others only in what its spares may be.
     if (rest == Rest::restarted)
-      damage_files(campaign, **image);
+      damage_files(campaign, **image, rest);
     else
-      damage_everything(campaign, **image);
+      damage_everything(campaign, **image, rest);
   }
   return campaign.finish();
 }

@@ -12,6 +12,7 @@
 #include "journal/damaged_header.hpp"
 #include "journal/directory.hpp"
 #include "journal/segment_scan.hpp"
+#include "journal/snapshots.hpp"
 #include "journal/spares.hpp"
 
 namespace lockstep {
@@ -34,6 +35,7 @@ class Inspection {
   Result<void> scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at);
   Result<void> scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context);
   void add(SegmentInfo& info, const SegmentScan& scan);
+  Result<void> check_snapshots();
   void damaged(const std::string& path, std::string evidence) {
     info_.findings.push_back({path, 0, 0, info_.last.index + 1, TailClass::corrupt, std::move(evidence)});
   }
@@ -118,7 +120,7 @@ Result<void> Inspection::scan_used(BlockStream& segment, SegmentInfo& info, std:
   context.later_segment_has_blocks = at + 1 < used_;
   context.anchors = anchors_;
   if ((info_.hard_state.flags & hard_state_has_truncates) != 0) context.trail = &trail_;
-  context.check_records = depth_ == InspectDepth::records;
+  context.check_records = depth_ != InspectDepth::blocks;
   context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
   auto first = scan_segment(segment, context);
   if (!first) return std::unexpected(first.error());
@@ -167,6 +169,15 @@ Result<void> Inspection::scan(std::size_t at) {
   return {};
 }
 
+/// Whether a start has a state to go on from.
+Result<void> Inspection::check_snapshots() {
+  const auto choice = choose_snapshot(disk_, directory_);
+  if (choice) return {};
+  if (choice.error().code != ErrorCode::corrupt) return std::unexpected(choice.error());
+  damaged(directory_, choice.error().message);
+  return {};
+}
+
 Result<JournalInfo> Inspection::run() {
   auto hard_state = look_at_hard_state(disk_, directory_);
   if (!hard_state) return std::unexpected(hard_state.error());
@@ -182,6 +193,8 @@ Result<JournalInfo> Inspection::run() {
   if (std::ranges::find(info_.findings, TailClass::corrupt, &Finding::tail) == info_.findings.end())
     std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));
+  if (depth_ == InspectDepth::state && info_.sound())
+    if (auto checked = check_snapshots(); !checked) return std::unexpected(checked.error());
   std::ranges::sort(info_.schema_ids);
   const auto repeated = std::ranges::unique(info_.schema_ids);
   info_.schema_ids.erase(repeated.begin(), repeated.end());

@@ -41,10 +41,13 @@ struct JournalInfo {
   [[nodiscard]] bool sound() const;
 };
 
-enum class InspectDepth { blocks, records };
+enum class InspectDepth {
+  blocks,
+  records,  ///< each record too
+  state,    ///< and the snapshots: whether there is a state that the history goes on from
+};
 
-/// Reads every segment; with InspectDepth::records each record is checked too. An Error when there is no journal, or
-/// one of a newer version.
+/// Reads every segment. An Error when there is no journal, or what is there is of a newer version or another cluster.
 [[nodiscard]] Result<JournalInfo> inspect_journal(Disk& disk, const std::string& directory, InspectDepth depth);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include "journal/directory.hpp"
 #include "journal/hard_state.hpp"
 #include "journal/hash_log.hpp"
+#include "journal/inspect.hpp"
 #include "journal/retention.hpp"
 #include "journal/snapshots.hpp"
 #include "journal/testing/example_snapshot.hpp"
@@ -71,6 +72,29 @@ TEST_CASE("a directory restored from a snapshot alone goes on behind it") {
   Source from(20);
   REQUIRE(restore_directory(from.disk, from.order(false)));
   check_goes_on(from.disk, from.history, 20, 20);
+}
+
+TEST_CASE("a pruned journal without a sound snapshot is damaged, and a copy of the snapshot mends it") {
+  Source from(20);
+  REQUIRE(restore_directory(from.disk, from.order(true)));
+  REQUIRE(look_at_hard_state(from.disk, target)->oldest_segment_id > 1);
+  const auto inspect = [&] { return inspect_journal(from.disk, target, InspectDepth::state).value(); };
+  CHECK(inspect().sound());
+  const std::string path = target + "/" + snapshot_name(20);
+  const auto bytes = from.disk.bytes(path);
+  const std::vector<std::byte> whole(bytes.begin(), bytes.end());
+  const auto check_named = [&] {
+    CHECK_FALSE(inspect().sound());
+    REQUIRE(inspect().findings.size() == 1);
+    CHECK(inspect().findings[0].tail == TailClass::corrupt);
+    CHECK(inspect().findings[0].evidence.find("copy one of its snapshots") != std::string::npos);
+  };
+  from.disk.flip_bit(path, 5000 * 8);
+  check_named();
+  REQUIRE(from.disk.remove(path));
+  check_named();
+  from.disk.put(path, whole);
+  CHECK(inspect().sound());
 }
 
 TEST_CASE("a directory restored with a journal goes on behind that") {

@@ -177,8 +177,8 @@ Result<SnapshotChoice> choose_snapshot(Disk& disk, const std::string& directory,
   }
   if (*whole) return choice;
   return fail(ErrorCode::corrupt,
-              fmt::format("{}: the journal does not begin at batch 1, and no snapshot reaches it ({}); restore the "
-                          "directory from a backup or from another replica",
+              fmt::format("{}: the journal does not begin at batch 1, and no snapshot reaches it ({}); copy one of its "
+                          "snapshots (snap-*.snp) from a backup or another replica into it, or restore the directory",
                           directory, choice.passed_over.empty() ? "there is none" : choice.passed_over.front()));
 }
 

@@ -87,7 +87,7 @@ ExitCode journal_info_command(const JournalOptionsCli& options) {
 
 ExitCode journal_verify_command(const JournalOptionsCli& options) {
   PosixDisk disk;
-  const auto info = inspect_journal(disk, options.data, InspectDepth::records);
+  const auto info = inspect_journal(disk, options.data, InspectDepth::state);
   if (!info) return report(info.error());
   if (options.json) {
     print_json_line(info_json(*info, options.data));

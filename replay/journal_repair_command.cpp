@@ -34,7 +34,7 @@ Result<Repaired> repair(const JournalRepairOptions& options) {
   PosixDisk disk;
   auto report = repair_journal(disk, options.data, options.accept_tail);
   if (!report) return std::unexpected(report.error());
-  auto info = inspect_journal(disk, options.data, InspectDepth::blocks);
+  auto info = inspect_journal(disk, options.data, InspectDepth::state);
   if (!info) return std::unexpected(info.error());
   const bool sound = info->sound();
   return Repaired{std::move(*report), std::move(info->findings), sound};
@@ -62,7 +62,7 @@ void print_text(const Repaired& repaired) {
     fmt::print("NOT REPAIRED: batches are missing; restore the directory from a backup or from another replica\n");
   } else {
     fmt::print("NOT REPAIRED: {}\n", ambiguous ? "--accept-tail cuts what may or may not have been acknowledged"
-                                               : "restore the directory from a backup or from another replica");
+                                               : "what is missing has to come from a backup or from another replica");
   }
 }
 

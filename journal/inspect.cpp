@@ -35,6 +35,7 @@ class Inspection {
   Result<void> scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at);
   Result<void> scan_behind_damage(BlockStream& segment, SegmentInfo& info, ScanContext context);
   void add(SegmentInfo& info, const SegmentScan& scan);
+  void check_flags();
   Result<void> check_snapshots();
   void damaged(const std::string& path, std::string evidence) {
     info_.findings.push_back({path, 0, 0, info_.last.index + 1, TailClass::corrupt, std::move(evidence)});
@@ -57,6 +58,7 @@ class Inspection {
   bool undamaged_ = true;
   bool unsealed_ = false;  ///< the last used segment ends without a SEAL
   std::vector<SpareFlaw> flaws_;
+  bool has_skips_ = false;
   std::array<Anchor, 2> anchors_;
   Trail trail_;
 };
@@ -96,6 +98,7 @@ void Inspection::add(SegmentInfo& info, const SegmentScan& scan) {
   if (scan.batches > 0) info.last_index = scan.position.index;
   info.sealed = scan.sealed;
   info_.schema_ids.insert(info_.schema_ids.end(), scan.schema_ids.begin(), scan.schema_ids.end());
+  has_skips_ = has_skips_ || scan.has_skips;
   if (scan.finding) info_.findings.push_back(*scan.finding);
   if (undamaged_) info_.last = scan.position;
   if (scan.finding) undamaged_ = false;
@@ -169,6 +172,13 @@ Result<void> Inspection::scan(std::size_t at) {
   return {};
 }
 
+void Inspection::check_flags() {
+  if (!has_skips_ || (info_.hard_state.flags & hard_state_has_skips) != 0) return;
+  info_.findings.push_back({fmt::format("{}/{}", directory_, hard_state_name), 0, 0, 0, TailClass::torn,
+                            "it knows of no skip, and the journal holds one: it is older than the journal; the next "
+                            "start mends that"});
+}
+
 /// Whether a start has a state to go on from.
 Result<void> Inspection::check_snapshots() {
   const auto choice = choose_snapshot(disk_, directory_);
@@ -193,6 +203,7 @@ Result<JournalInfo> Inspection::run() {
   if (std::ranges::find(info_.findings, TailClass::corrupt, &Finding::tail) == info_.findings.end())
     std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));
+  check_flags();
   if (depth_ == InspectDepth::state && info_.sound())
     if (auto checked = check_snapshots(); !checked) return std::unexpected(checked.error());
   std::ranges::sort(info_.schema_ids);

@@ -70,6 +70,7 @@ class Recovery {
   std::vector<Finding> findings_;
   std::vector<SpareFlaw> flaws_;  ///< of segments behind the last used one
   bool damaged_ = false;          ///< what was acknowledged
+  bool has_skips_ = false;
   std::vector<Hole> holes_;
 };
 
@@ -178,6 +179,7 @@ Result<void> Recovery::scan_all() {
     if (!scan) return std::unexpected(scan.error());
     if (scan->finding) findings_.push_back(*scan->finding);
     schema_ids_.insert(schema_ids_.end(), scan->schema_ids.begin(), scan->schema_ids.end());
+    has_skips_ = has_skips_ || scan->has_skips;
     starts_.push_back({files_.segments[i], scan->before.index + 1});
     context.before = scan->position;
     // Behind damage nothing can be judged by what is before it.
@@ -262,6 +264,8 @@ Result<void> Recovery::drop_spares() {
   HardState next = hard_state_.value();
   ++next.incarnation;
   next.newest_segment_id = last_used_id();
+  // One restored from before the first skip would let the messages be executed.
+  if (has_skips_) next.flags |= hard_state_has_skips;
   if (auto stored = hard_state_.store(next); !stored) return stored;
   for (std::size_t i = files_.segments.size(); i > used_; --i) {
     if (auto removed = disk_.remove(path_of(files_.segments[i - 1])); !removed) return removed;

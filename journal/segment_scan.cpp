@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "journal/skips.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -51,6 +53,7 @@ void take(SegmentScan& scan, const BlockExamination& block, std::uint64_t offset
   const BatchHeader batch = batch_header_of(header);
   scan.seal.add_batch(batch, offset);
   scan.position = position_after(batch);
+  scan.has_skips = scan.has_skips || is_skip({&batch, block.payload});
   if (trail != nullptr) trail->pass(scan.position, header.commit_index);
   if (scan.batches++ == 0) scan.first_index = batch.index;
   scan.records += batch.record_count;

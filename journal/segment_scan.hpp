@@ -37,6 +37,7 @@ struct SegmentScan {
   std::uint64_t first_index = 0;  ///< 0 without batches
   bool sealed = false;
   bool blank = false;            ///< no block, nor a trace of one
+  bool has_skips = false;        ///< some batch is an order to skip
   std::uint64_t end_offset = 0;  ///< behind the last good block
   std::uint32_t next_block_no = 1;
   Digest last_checksum;  ///< of the last good block, or of the segment header

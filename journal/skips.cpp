@@ -113,11 +113,16 @@ Result<void> turn_until(JournalWriter& writer, Done&& done) {
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory) {
+bool is_skip(const BatchView& batch) {
+  const auto record = RecordCursor(batch.payload).next();
+  return batch.header->record_count == 1 && record && record->header->kind == RecordKind::skip;
+}
+
+Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory, bool look) {
   std::vector<std::uint64_t> skips;
   auto reader = JournalReader::open(disk, directory, 0);
   if (!reader) return std::unexpected(reader.error());
-  if ((reader->hard_state().flags & hard_state_has_skips) == 0) return skips;
+  if (!look && (reader->hard_state().flags & hard_state_has_skips) == 0) return skips;
   for (;;) {
     const auto batch = reader->next();
     if (!batch) return std::unexpected(batch.error());

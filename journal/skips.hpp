@@ -19,8 +19,14 @@
 
 namespace lockstep {
 
-/// The sequence numbers to pass over, ascending.
-[[nodiscard]] Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory);
+/// Whether a batch is an order to skip, which has a batch for itself.
+[[nodiscard]] bool is_skip(const BatchView& batch);
+
+/// The sequence numbers to pass over, ascending. The hard state's flag is right behind a start, which sets it when it
+/// meets a skip; before one, say by `look` that there are some, or may be: a hard state restored from a backup may be
+/// older than they.
+[[nodiscard]] Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& directory,
+                                                            bool look = false);
 
 /// Adds a skip of `seq`, stamped `now_ns` (or the last stamp, if that is later), to a journal that no process uses;
 /// durable when it returns, with the sequence number of the skip itself. `deadly` is the one that a node halts before

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "journal/hash_log.hpp"
+#include "journal/inspect.hpp"
 #include "journal/reader.hpp"
 #include "journal/testing/journal_run.hpp"
 #include "journal/testing/memory_disk.hpp"
@@ -45,6 +46,26 @@ TEST_CASE("a skip is a record behind all others, and is found again") {
   REQUIRE(*last);
   CHECK_FALSE(batch_defect(**last));
   CHECK((*last)->header->last_time_ns == history.back().last_time_ns + 5);
+}
+
+TEST_CASE("a hard state from before the first skip is named, and the next start mends it") {
+  MemoryDisk disk;
+  const auto history = write_ten_batches(disk);
+  const auto bytes = disk.bytes("/j/hardstate");
+  const std::vector<std::byte> older(bytes.begin(), bytes.end());
+  REQUIRE(append_skip(disk, "/j", 17, 17, 0, small_journal));
+  CHECK(inspect_journal(disk, "/j", InspectDepth::blocks)->findings.empty());
+  disk.put("/j/hardstate", older);
+  CHECK(read_skips(disk, "/j").value().empty());
+  CHECK(read_skips(disk, "/j", true).value() == std::vector<std::uint64_t>{17});
+  const auto info = inspect_journal(disk, "/j", InspectDepth::blocks);
+  REQUIRE(info);
+  REQUIRE(info->findings.size() == 1);
+  CHECK(info->findings[0].file == "/j/hardstate");
+  CHECK(info->sound());
+  REQUIRE(recover(disk, {.directory = "/j"}));
+  CHECK(read_skips(disk, "/j").value() == std::vector<std::uint64_t>{17});
+  CHECK(inspect_journal(disk, "/j", InspectDepth::blocks)->findings.empty());
 }
 
 TEST_CASE("what the journal does not hold, or holds a skip of, cannot be skipped") {

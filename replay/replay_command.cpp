@@ -35,6 +35,7 @@ struct Replayed {
 struct Measure {
   std::uint32_t largest_bytes = 0;  ///< of one batch
   std::uint64_t last_seq = 0;
+  bool has_skips = false;
   std::optional<Error> damage_behind;  ///< behind all that is to be executed
 };
 
@@ -49,6 +50,7 @@ Result<Measure> measure(PosixDisk& disk, const std::string& data, std::uint64_t 
     if (!batch && enough && batch.error().code == ErrorCode::corrupt) measured.damage_behind = batch.error();
     if (!batch && !measured.damage_behind) return std::unexpected(batch.error());
     if (!batch || !*batch) break;
+    measured.has_skips = measured.has_skips || is_skip(**batch);
     measured.largest_bytes = std::max(measured.largest_bytes, (*batch)->header->payload_bytes);
   }
   measured.last_seq = reader->position().seq;
@@ -113,7 +115,7 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   auto reader = JournalReader::open(disk, options.data, start->position.index + 1);
   if (!reader) return std::unexpected(reader.error());
 
-  auto skips = read_skips(disk, options.data);
+  auto skips = read_skips(disk, options.data, measured->has_skips);
   if (!skips) return std::unexpected(skips.error());
   auto execution = start->execution(
       application, *genesis,

@@ -13,12 +13,6 @@
 namespace lockstep {
 namespace {
 
-std::string cluster_text(const HardState& state) {
-  std::string text;
-  for (const auto byte : object_bytes(state.cluster_id)) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  return text;
-}
-
 nlohmann::json finding_json(const Finding& finding) {
   return {{"file", finding.file},   {"offset", finding.offset},       {"block", finding.block},
           {"batch", finding.index}, {"class", name_of(finding.tail)}, {"evidence", finding.evidence}};
@@ -27,7 +21,7 @@ nlohmann::json finding_json(const Finding& finding) {
 nlohmann::json info_json(const JournalInfo& info, const std::string& data) {
   nlohmann::json out{{"schema", "lockstep.journal.info/1"},
                      {"data", data},
-                     {"cluster", cluster_text(info.hard_state)},
+                     {"cluster", info.hard_state.cluster_id.hex()},
                      {"replica", info.hard_state.replica_id},
                      {"incarnation", info.hard_state.incarnation},
                      {"first_batch", info.first_index},
@@ -75,7 +69,7 @@ ExitCode journal_info_command(const JournalOptionsCli& options) {
   }
   fmt::print("journal    {}   {} segments and {} spare, {:.2f} MiB used\n", options.data,
              info->segments.size() - spares, spares, static_cast<double>(bytes) / (1 << 20));
-  fmt::print("cluster    {}   replica {}   incarnation {}\n", cluster_text(info->hard_state),
+  fmt::print("cluster    {}   replica {}   incarnation {}\n", info->hard_state.cluster_id.hex(),
              info->hard_state.replica_id, info->hard_state.incarnation);
   fmt::print("history    batches {}..{}   seq {}..{}   last stamp {}\n", with_separators(info->first_index),
              with_separators(info->last.index), with_separators(info->first_seq), with_separators(info->last.seq),

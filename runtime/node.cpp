@@ -258,7 +258,8 @@ Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Node::~Node() {
   if (parts_->started) (void)stop();
-  parts_->admin.reset();  // its handlers read the other parts
+  parts_->admin.reset();   // its handlers read the other parts
+  parts_->writer.reset();  // what it has in flight lies in the pool's slabs
 }
 
 int Node::turn() {

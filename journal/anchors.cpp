@@ -7,9 +7,25 @@
 
 namespace lockstep {
 
-std::array<Anchor, 2> anchors_of(const HardState& state) {
-  return {Anchor{state.snapshot_index, state.snapshot_chain, "the newest snapshot"},
-          Anchor{state.durable_index, state.durable_chain, "the hard state's durable mark"}};
+Known known_of(const HardState& state, const std::optional<HashEntry>& durable_root) {
+  Known known{.state = state,
+              .anchors = {Anchor{state.snapshot_index, state.snapshot_chain, "the newest snapshot"},
+                          Anchor{state.durable_index, state.durable_chain, "the hard state's durable mark"},
+                          Anchor{0, {}, "the hash log's last root of a durable batch"}}};
+  if (!durable_root) return known;
+  known.anchors[2].index = durable_root->index;
+  known.anchors[2].chain = durable_root->chain;
+  if (durable_root->index <= known_durable(state)) return known;
+  known.state.durable_index = durable_root->index;
+  known.state.durable_chain = durable_root->chain;
+  known.durable_source = "the hash log";
+  return known;
+}
+
+Result<Known> look_at_known(Disk& disk, const std::string& directory, const HardState& state) {
+  const auto root = last_durable_root(disk, directory, state.cluster_id, state.replica_id);
+  if (!root) return std::unexpected(root.error());
+  return known_of(state, *root);
 }
 
 std::uint64_t known_durable(const HardState& state) {

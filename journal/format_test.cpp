@@ -42,7 +42,9 @@ struct Example {
     entry.chain = history[1].chain;
     REQUIRE(log->append(entry));
     entry.kind = HashKind::closing;
+    entry.flags = hash_entry_durable;
     entry.index = 3;
+    entry.chain = history[2].chain;
     REQUIRE(log->append(entry));
   }
   [[nodiscard]] std::span<const std::byte> file(const std::string& name) { return disk.bytes("data/" + name); }

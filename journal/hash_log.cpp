@@ -15,6 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::uint64_t entries_per_look = 512;
 
 template <class T>
 Digest checksum_of(const T& object) {
@@ -65,6 +66,51 @@ void restore(HashLogHeader& header) {
   header = restored(header).value_or(header);
 }
 
+/// The last entry that verifies and has all of `flags`, whatever is before or behind it.
+Result<std::optional<HashEntry>> last_entry_with(Disk& disk, FileId file, std::uint32_t flags) {
+  const auto bytes = disk.size(file);
+  if (!bytes) return std::unexpected(bytes.error());
+  std::uint64_t end = (*bytes - std::min<std::uint64_t>(*bytes, sizeof(HashLogHeader))) / sizeof(HashEntry);
+  AlignedBuffer piece(entries_per_look * sizeof(HashEntry));
+  while (end > 0) {
+    const std::uint64_t begin = end - std::min(end, entries_per_look);
+    const auto got = disk.read(file, offset_of(begin), piece.span().first((end - begin) * sizeof(HashEntry)));
+    if (!got) return std::unexpected(got.error());
+    for (std::uint64_t i = *got / sizeof(HashEntry); i > 0; --i) {
+      HashEntry entry;
+      std::memcpy(&entry, piece.data() + (i - 1) * sizeof entry, sizeof entry);
+      if ((entry.flags & flags) == flags && entry.checksum == checksum_of(entry)) return entry;
+    }
+    end = begin;
+  }
+  return std::nullopt;
+}
+
+struct Beginning {
+  HashLogHeader header;  ///< as it is, or was
+  bool empty = false;    ///< neither a header nor an entry
+};
+
+/// A file without a header but with entries is damaged; without either, its making was cut short by a crash.
+Result<Beginning> read_beginning(Disk& disk, FileId file, const std::string& path) {
+  Beginning beginning;
+  const auto bytes = std::as_writable_bytes(std::span(&beginning.header, 1));
+  const auto got = disk.read(file, 0, bytes);
+  if (!got) return std::unexpected(got.error());
+  if (*got < sizeof(HashLogHeader) || all_zero(bytes)) {
+    const auto last = last_entry_with(disk, file, 0);
+    if (!last) return std::unexpected(last.error());
+    beginning.empty = !*last;
+    if (*last)
+      return fail(ErrorCode::corrupt,
+                  fmt::format("{}: its header is damaged: zeros, with entries up to batch {} behind it; move the file "
+                              "away: the next start derives it again from the journal",
+                              path, (*last)->index));
+  }
+  restore(beginning.header);
+  return beginning;
+}
+
 /// The entries that verify, up to the first that does not.
 Result<std::vector<HashEntry>> read_entries(Disk& disk, FileId file) {
   std::vector<HashEntry> entries;
@@ -92,7 +138,9 @@ HashLog::HashLog(HashLog&& other) noexcept
       path_(std::move(other.path_)),
       entries_(other.entries_),
       last_index_(other.last_index_),
-      torn_bytes_(other.torn_bytes_) {}
+      torn_bytes_(other.torn_bytes_),
+      cut_index_(other.cut_index_),
+      remade_(other.remade_) {}
 
 HashLog::~HashLog() {
   if (file_ != FileId::none) disk_->close(file_);
@@ -101,6 +149,8 @@ HashLog::~HashLog() {
 Result<HashLog> HashLog::open(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
                               std::uint64_t replica_id, std::uint64_t last_index) {
   const std::string path = directory + "/" + hash_log_name;
+  const auto existed = has_hash_log(disk, directory);
+  if (!existed) return std::unexpected(existed.error());
   auto file = disk.open(path, OpenMode::append);
   if (!file) return std::unexpected(file.error());
   HashLog log(disk, *file, path);
@@ -109,29 +159,30 @@ Result<HashLog> HashLog::open(Disk& disk, const std::string& directory, const Cl
   header.replica_id = replica_id;
   if (auto started = log.start(header, last_index); !started) return std::unexpected(started.error());
   if (auto synced = disk.sync_directory(directory); !synced) return std::unexpected(synced.error());
+  log.remade_ = log.remade_ && *existed;
   return log;
 }
 
+/// Durable before any entry is: entries without a header are damage.
+Result<void> HashLog::write_header(HashLogHeader header) {
+  header.checksum = checksum_of(header);
+  if (auto cut = disk_->truncate(file_, 0); !cut) return cut;
+  if (auto written = disk_->write(file_, 0, std::as_bytes(std::span(&header, 1))); !written) return written;
+  return disk_->sync(file_);
+}
+
 Result<void> HashLog::start(const HashLogHeader& wanted, std::uint64_t last_index) {
-  HashLogHeader header;
-  AlignedBuffer sector(disk_block_bytes);
-  const auto got = disk_->read(file_, 0, sector.span().first(sizeof header));
-  if (!got) return std::unexpected(got.error());
-  std::memcpy(&header, sector.data(), sizeof header);
-  // A log whose making was cut short by a crash holds nothing.
-  if (*got < sizeof header || all_zero(sector.span().first(sizeof header))) {
-    header = wanted;
-    header.checksum = checksum_of(header);
-    if (auto cut = disk_->truncate(file_, 0); !cut) return cut;
-    if (auto written = disk_->write(file_, 0, std::as_bytes(std::span(&header, 1))); !written) return written;
-  }
-  restore(header);
-  if (auto checked = check_header(header, path_); !checked) return checked;
-  if (header.cluster_id != wanted.cluster_id || header.replica_id != wanted.replica_id)
-    return fail(ErrorCode::incompatible, fmt::format("{} belongs to another cluster or replica", path_));
+  const auto beginning = read_beginning(*disk_, file_, path_);
+  if (!beginning) return std::unexpected(beginning.error());
+  remade_ = beginning->empty;
+  if (beginning->empty) return write_header(wanted);
+  if (auto checked = check_header(beginning->header, path_); !checked) return checked;
+  if (auto checked = check_owner(beginning->header, path_, wanted.cluster_id, wanted.replica_id); !checked)
+    return checked;
   auto entries = read_entries(*disk_, file_);
   if (!entries) return std::unexpected(entries.error());
   const std::size_t good = entries->size();
+  if (!entries->empty() && entries->back().index > last_index) cut_index_ = entries->back().index;
   while (!entries->empty() && entries->back().index > last_index) entries->pop_back();
   entries_ = entries->size();
   last_index_ = entries->empty() ? 0 : entries->back().index;
@@ -204,13 +255,21 @@ Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory) {
   auto file = disk.open(path, OpenMode::read);
   if (!file) return std::unexpected(file.error());
   HashLogContent content;
-  const auto got = disk.read(*file, 0, std::as_writable_bytes(std::span(&content.header, 1)));
+  const auto beginning = read_beginning(disk, *file, path);
   Result<std::vector<HashEntry>> entries;
-  if (!got) entries = std::unexpected(got.error());
-  restore(content.header);
-  if (got)
-    if (auto checked = check_header(content.header, path); !checked) entries = std::unexpected(checked.error());
-  if (entries) entries = read_entries(disk, *file);
+  if (!beginning) {
+    entries = std::unexpected(beginning.error());
+  } else if (beginning->empty) {
+    entries = fail(ErrorCode::incomplete,
+                   fmt::format("{} holds nothing, not even a header, as a crash while it was made leaves it; starting "
+                               "a node on the directory makes it anew",
+                               path));
+  } else if (auto checked = check_header(beginning->header, path); !checked) {
+    entries = std::unexpected(checked.error());
+  } else {
+    content.header = beginning->header;
+    entries = read_entries(disk, *file);
+  }
   const auto bytes = disk.size(*file);
   disk.close(*file);
   if (!entries) return std::unexpected(entries.error());
@@ -218,6 +277,43 @@ Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory) {
   content.entries = std::move(*entries);
   content.torn_bytes = *bytes - std::min(*bytes, offset_of(content.entries.size()));
   return content;
+}
+
+Result<bool> has_hash_log(Disk& disk, const std::string& directory) {
+  const auto names = disk.list(directory);
+  if (!names) return std::unexpected(names.error());
+  return std::ranges::find(*names, hash_log_name) != names->end();
+}
+
+Result<void> check_owner(const HashLogHeader& header, const std::string& path, const ClusterId& cluster_id,
+                         std::uint64_t replica_id) {
+  if (header.cluster_id == cluster_id && header.replica_id == replica_id) return {};
+  return fail(ErrorCode::incompatible,
+              fmt::format("{} belongs to another cluster or replica: cluster {}, replica {}, and the directory to "
+                          "cluster {}, replica {}",
+                          path, header.cluster_id.hex(), header.replica_id, cluster_id.hex(), replica_id));
+}
+
+Result<std::optional<HashEntry>> last_durable_root(Disk& disk, const std::string& directory,
+                                                   const ClusterId& cluster_id, std::uint64_t replica_id) {
+  const auto there = has_hash_log(disk, directory);
+  if (!there) return std::unexpected(there.error());
+  if (!*there) return std::nullopt;
+  const std::string path = directory + "/" + hash_log_name;
+  auto file = disk.open(path, OpenMode::read);
+  if (!file) return std::unexpected(file.error());
+  HashLogHeader header;
+  const auto got = disk.read(*file, 0, std::as_writable_bytes(std::span(&header, 1)));
+  restore(header);
+  // Behind a damaged header, entries still show what was there; a sound one may say that they are another's.
+  const auto checked = check_header(header, path);
+  const bool anothers =
+      checked ? !check_owner(header, path, cluster_id, replica_id) : checked.error().code == ErrorCode::incompatible;
+  Result<std::optional<HashEntry>> root;
+  if (!got) root = std::unexpected(got.error());
+  if (got && !anothers) root = last_entry_with(disk, *file, hash_entry_durable);
+  disk.close(*file);
+  return root;
 }
 
 std::string describe_torn(const HashLogContent& content, const std::string& directory) {

@@ -8,14 +8,15 @@
 ///     +---------+-------+--------+-----+-------+-----------+---------+------------+
 ///     | checksum| magic | version| flags| endian| cluster id| replica | zero       |   header
 ///     +---------+-------+--------+-----+-------+-----------+---------+------------+
-///     | checksum| kind | zero | index | last seq | time | state root | effects | chain | zero |   entry
+///     | checksum| kind |flags | index | last seq | time | state root | effects | chain | zero |   entry
 ///     +---------+------+------+-------+----------+------+------------+---------+-------+------+
 ///      0         16     20     24      32         40     48           64        80      96     128
 ///
 /// Everything in it can be derived again by executing the journal, so entries are not synced one by one: a torn tail is
 /// cut at open, and re-execution at the next start fills it in. A header with a flipped bit is read as it was. What
-/// is derived again is compared with what stands there; a difference is reported, never overwritten. One thread at a
-/// time, blocking calls of the Disk only.
+/// is derived again is compared with what stands there; a difference is reported, never overwritten. An entry may say
+/// that its batch was durable when it was written: a journal that ends before that batch has lost data
+/// (journal/anchors.hpp). One thread at a time, blocking calls of the Disk only.
 
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ enum class HashKind : std::uint32_t {
   resumed = 3,     ///< of the snapshot that a start went on from: checkpoints before it may be missing
 };
 
+/// The journal was durable on this disk up to the entry's batch before the entry was written. Without it that is not
+/// known: an older program wrote it, or a node with durability "write" or "none".
+inline constexpr std::uint32_t hash_entry_durable = 1;
+
 struct HashLogHeader {
   Digest checksum;  ///< XXH3-128 of [16, 128)
   std::uint64_t magic = hash_log_magic;
@@ -54,7 +59,7 @@ static_assert(offsetof(HashLogHeader, zero) == 56);
 struct HashEntry {
   Digest checksum;  ///< XXH3-128 of [16, 128)
   HashKind kind = HashKind::checkpoint;
-  std::uint32_t zero0 = 0;
+  std::uint32_t flags = 0;     ///< hash_entry_durable; other bits are not looked at
   std::uint64_t index = 0;     ///< N: the batch at whose end the values hold
   std::uint64_t last_seq = 0;  ///< last sequence number up to N
   std::int64_t time_ns = 0;    ///< last stamp up to N
@@ -63,7 +68,8 @@ struct HashEntry {
   Digest chain;    ///< the journal's, at N
   std::uint8_t zero[32] = {};
 };
-static_assert(sizeof(HashEntry) == 128 && offsetof(HashEntry, kind) == 16 && offsetof(HashEntry, index) == 24);
+static_assert(sizeof(HashEntry) == 128 && offsetof(HashEntry, kind) == 16 && offsetof(HashEntry, flags) == 20);
+static_assert(offsetof(HashEntry, index) == 24);
 static_assert(offsetof(HashEntry, last_seq) == 32 && offsetof(HashEntry, time_ns) == 40);
 static_assert(offsetof(HashEntry, state_root) == 48 && offsetof(HashEntry, effects) == 64);
 static_assert(offsetof(HashEntry, chain) == 80 && offsetof(HashEntry, zero) == 96);
@@ -72,7 +78,8 @@ static_assert(offsetof(HashEntry, chain) == 80 && offsetof(HashEntry, zero) == 9
 class HashLog {
  public:
   /// Opens or makes the log of a recovered journal that ends at batch `last_index`: entries behind that, and a torn
-  /// tail, are cut. Refuses another cluster's log and a newer version.
+  /// tail, are cut. One that holds nothing, as a crash while it was made leaves it, is made anew. Refuses another
+  /// cluster's log, a newer version, and one whose header is damaged.
   [[nodiscard]] static Result<HashLog> open(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
                                             std::uint64_t replica_id, std::uint64_t last_index);
   HashLog(HashLog&& other) noexcept;
@@ -88,12 +95,17 @@ class HashLog {
   [[nodiscard]] std::uint64_t last_index() const { return last_index_; }
   /// What open() cut for being torn or damaged.
   [[nodiscard]] std::uint64_t torn_bytes() const { return torn_bytes_; }
+  /// Where the entries ended that open() cut for being behind `last_index`; 0 when there were none.
+  [[nodiscard]] std::uint64_t cut_index() const { return cut_index_; }
+  /// Whether there was a file without header and entries, which open() made anew.
+  [[nodiscard]] bool remade() const { return remade_; }
   /// Makes what was appended durable.
   [[nodiscard]] Result<void> sync();
 
  private:
   HashLog(Disk& disk, FileId file, std::string path) : disk_(&disk), file_(file), path_(std::move(path)) {}
   [[nodiscard]] Result<void> start(const HashLogHeader& header, std::uint64_t last_index);
+  [[nodiscard]] Result<void> write_header(HashLogHeader header);
 
   Disk* disk_;
   FileId file_;
@@ -101,6 +113,8 @@ class HashLog {
   std::uint64_t entries_ = 0;
   std::uint64_t last_index_ = 0;
   std::uint64_t torn_bytes_ = 0;
+  std::uint64_t cut_index_ = 0;
+  bool remade_ = false;
 };
 
 /// All entries of a log, for tools; also of a live one.
@@ -111,7 +125,15 @@ struct HashLogContent {
   /// The entry of a batch, if there is one.
   [[nodiscard]] const HashEntry* find(std::uint64_t index) const;
 };
+/// ErrorCode::incomplete for a file that holds nothing, as a crash while it was made leaves it.
 [[nodiscard]] Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory);
+[[nodiscard]] Result<bool> has_hash_log(Disk& disk, const std::string& directory);
+/// An Error of ErrorCode::incompatible for the log of another cluster or replica.
+[[nodiscard]] Result<void> check_owner(const HashLogHeader& header, const std::string& path,
+                                       const ClusterId& cluster_id, std::uint64_t replica_id);
+/// The last entry that says its batch was durable, whatever is damaged around it; nothing of another's log, or of none.
+[[nodiscard]] Result<std::optional<HashEntry>> last_durable_root(Disk& disk, const std::string& directory,
+                                                                 const ClusterId& cluster_id, std::uint64_t replica_id);
 /// What of a log could not be read, as a line for an operator; empty when there is nothing.
 [[nodiscard]] std::string describe_torn(const HashLogContent& content, const std::string& directory);
 

@@ -169,6 +169,64 @@ TEST_CASE("a header with any one bit flipped is read as it was") {
   }
 }
 
+TEST_CASE("only a file that holds nothing is made anew: with an entry behind it, a header of zeros is damage") {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, sizeof(HashLogHeader), std::size_t{4096}}) {
+    MemoryDisk disk = new_disk();
+    disk.put(path, std::vector<std::byte>(bytes));
+    CHECK(read_hash_log(disk, "data").error().code == ErrorCode::incomplete);
+    auto log = open_log(disk);
+    REQUIRE_MESSAGE(log, log.error().message);
+    CHECK(log->remade());
+    CHECK(read_hash_log(disk, "data")->torn_bytes == 0);
+  }
+  MemoryDisk disk = new_disk();
+  {
+    auto log = open_log(disk);
+    CHECK_FALSE(log->remade());
+    REQUIRE(log->append(entry_at(7)));
+  }
+  disk.overwrite(path, 0, std::vector<std::byte>(sizeof(HashLogHeader)));
+  CHECK(read_hash_log(disk, "data").error().code == ErrorCode::corrupt);
+  const auto refused = open_log(disk);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::corrupt);
+  CHECK(refused.error().message.find("batch 7") != std::string::npos);
+}
+
+TEST_CASE("the last durable root is found past damage, and neither in another's log nor among those without the flag") {
+  MemoryDisk disk = new_disk();
+  CHECK_FALSE(last_durable_root(disk, "data", cluster, 0).value());
+  {
+    auto log = open_log(disk);
+    for (std::uint64_t n = 1; n <= 2000; ++n) {
+      HashEntry entry = entry_at(n);
+      entry.flags = n % 2 == 0 && n <= 100 ? hash_entry_durable : 0;
+      REQUIRE(log->append(entry));
+    }
+  }
+  const auto last = [&] { return last_durable_root(disk, "data", cluster, 0).value(); };
+  REQUIRE(last());
+  CHECK(last()->index == 100);
+  CHECK_FALSE(last_durable_root(disk, "data", ClusterId{9, 9}, 0).value());
+  CHECK_FALSE(last_durable_root(disk, "data", cluster, 1).value());
+  disk.overwrite(path, sizeof(HashLogHeader) + 99 * sizeof(HashEntry) + 50, std::vector(1, std::byte{0xff}));
+  CHECK(last()->index == 98);
+  disk.overwrite(path, 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
+  CHECK(last()->index == 98);
+  CHECK(open_log(disk).error().code == ErrorCode::corrupt);
+}
+
+TEST_CASE("what open() cuts behind the history is told") {
+  MemoryDisk disk = new_disk();
+  {
+    auto log = open_log(disk);
+    for (std::uint64_t n = 1; n <= 10; ++n) REQUIRE(log->append(entry_at(n)));
+  }
+  CHECK(open_log(disk, 10)->cut_index() == 0);
+  CHECK(open_log(disk, 6)->cut_index() == 10);
+  CHECK(read_hash_log(disk, "data")->entries.size() == 6);
+}
+
 TEST_CASE("a damaged entry is an error, not an answer") {
   MemoryDisk disk = new_disk();
   auto log = open_log(disk);

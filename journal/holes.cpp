@@ -13,6 +13,7 @@ namespace {
 
 class HoleSearch {
  public:
+  /// `hard_state` as it is known, which the hash log may tell more of.
   HoleSearch(Disk& disk, const std::string& directory, const HardState& hard_state)
       : disk_(disk), directory_(directory), hard_state_(hard_state), segment_(disk) {}
 
@@ -158,7 +159,9 @@ Result<std::vector<Hole>> HoleSearch::run() {
 Result<std::vector<Hole>> find_holes(Disk& disk, const std::string& directory) {
   const auto hard_state = look_at_hard_state(disk, directory);
   if (!hard_state) return std::unexpected(hard_state.error());
-  return HoleSearch(disk, directory, *hard_state).run();
+  const auto known = look_at_known(disk, directory, *hard_state);
+  if (!known) return std::unexpected(known.error());
+  return HoleSearch(disk, directory, known->state).run();
 }
 
 }  // namespace lockstep

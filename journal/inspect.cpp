@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -30,6 +29,8 @@ class Inspection {
   [[nodiscard]] std::uint64_t last_used_id() const {
     return used_ == 0 ? info_.hard_state.oldest_segment_id - 1 : ids_[used_ - 1];
   }
+  Result<void> look_at_hash_log();
+  void judge_hash_log();
   Result<void> list_segments();
   Result<void> scan(std::size_t at);
   Result<void> scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at);
@@ -59,9 +60,48 @@ class Inspection {
   bool unsealed_ = false;  ///< the last used segment ends without a SEAL
   std::vector<SpareFlaw> flaws_;
   bool has_skips_ = false;
-  std::array<Anchor, 2> anchors_;
+  Known known_;
+  std::vector<Finding> of_hash_log_;
+  std::uint64_t recorded_index_ = 0;  ///< the last batch the hash log has a root of
   Trail trail_;
 };
+
+/// Before the segments: what a live node records meanwhile may be of batches that were not there when those were read.
+Result<void> Inspection::look_at_hash_log() {
+  auto known = look_at_known(disk_, directory_, info_.hard_state);
+  if (!known) return std::unexpected(known.error());
+  known_ = std::move(*known);
+  const auto there = has_hash_log(disk_, directory_);
+  if (!there) return std::unexpected(there.error());
+  if (!*there) return {};
+  const auto add = [&](TailClass tail, const std::string& evidence) {
+    of_hash_log_.push_back({directory_ + "/" + hash_log_name, 0, 0, recorded_index_, tail, evidence});
+  };
+  const auto content = read_hash_log(disk_, directory_);
+  if (!content) {
+    if (content.error().code == ErrorCode::io) return std::unexpected(content.error());
+    add(content.error().code == ErrorCode::incomplete ? TailClass::torn : TailClass::corrupt, content.error().message);
+    return {};
+  }
+  if (!content->entries.empty()) recorded_index_ = content->entries.back().index;
+  const HardState& state = info_.hard_state;
+  const auto own = check_owner(content->header, directory_ + "/" + hash_log_name, state.cluster_id, state.replica_id);
+  if (!own) add(TailClass::corrupt, own.error().message);
+  if (content->torn_bytes != 0)
+    add(TailClass::torn, describe_torn(*content, directory_) + "; the next start derives it again");
+  return {};
+}
+
+/// What it holds beyond the end was never known to be durable: else the history's end is damage.
+void Inspection::judge_hash_log() {
+  const auto damaged = [](const Finding& finding) { return finding.tail == TailClass::corrupt; };
+  if (recorded_index_ > info_.last.index && std::ranges::none_of(info_.findings, damaged))
+    of_hash_log_.push_back({directory_ + "/" + hash_log_name, 0, 0, info_.last.index + 1, TailClass::torn,
+                            fmt::format("it has roots up to batch {}, and the history ends at {}; they do not say that "
+                                        "those batches were durable, so the next start cuts them",
+                                        recorded_index_, info_.last.index)});
+  std::ranges::copy(of_hash_log_, std::back_inserter(info_.findings));
+}
 
 Result<void> Inspection::list_segments() {
   auto files = list_journal(disk_, directory_);
@@ -119,9 +159,10 @@ Result<void> Inspection::scan_behind_damage(BlockStream& segment, SegmentInfo& i
 Result<void> Inspection::scan_used(BlockStream& segment, SegmentInfo& info, std::size_t at) {
   ScanContext context;
   context.before = before_;
-  context.durable_index = known_durable(info_.hard_state);
+  context.durable_index = known_durable(known_.state);
+  context.durable_source = known_.durable_source;
   context.later_segment_has_blocks = at + 1 < used_;
-  context.anchors = anchors_;
+  context.anchors = known_.anchors;
   if ((info_.hard_state.flags & hard_state_has_truncates) != 0) context.trail = &trail_;
   context.check_records = depth_ != InspectDepth::blocks;
   context.begins_history = at == 0 && info_.hard_state.oldest_segment_id > 1;
@@ -192,17 +233,18 @@ Result<JournalInfo> Inspection::run() {
   auto hard_state = look_at_hard_state(disk_, directory_);
   if (!hard_state) return std::unexpected(hard_state.error());
   info_.hard_state = *hard_state;
-  anchors_ = anchors_of(*hard_state);
+  if (auto looked = look_at_hash_log(); !looked) return std::unexpected(looked.error());
   if (auto listed = list_segments(); !listed) return std::unexpected(listed.error());
   if (info_.hard_state.oldest_segment_id == 1) before_ = HistoryPosition{};
   trail_.start({});
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (auto scanned = scan(i); !scanned) return std::unexpected(scanned.error());
-  std::ranges::move(judge_spares(std::move(flaws_), info_.hard_state, {last_used_id(), info_.last, unsealed_}),
+  std::ranges::move(judge_spares(std::move(flaws_), known_.state, {last_used_id(), info_.last, unsealed_}),
                     std::back_inserter(info_.findings));
   if (std::ranges::find(info_.findings, TailClass::corrupt, &Finding::tail) == info_.findings.end())
-    std::ranges::copy(contradictions(anchors_, *hard_state, info_.first_index, info_.last, directory_),
+    std::ranges::copy(contradictions(known_.anchors, *hard_state, info_.first_index, info_.last, directory_),
                       std::back_inserter(info_.findings));
+  judge_hash_log();
   check_flags();
   if (depth_ == InspectDepth::state && info_.sound())
     if (auto checked = check_snapshots(); !checked) return std::unexpected(checked.error());

@@ -37,7 +37,7 @@ struct JournalInfo {
   HistoryPosition last;  ///< where the undamaged history ends
   std::vector<std::uint64_t> schema_ids;
   std::vector<Finding> findings;
-  /// No finding, or none but a torn tail that a start would cut.
+  /// No finding, or none but what a start would cut or make anew: a torn tail, of the hash log too.
   [[nodiscard]] bool sound() const;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <random>
 #include <utility>
 
@@ -19,11 +18,7 @@ namespace {
 class Recovery {
  public:
   Recovery(Disk& disk, const RecoveryOptions& options, HardStateFile hard_state)
-      : disk_(disk),
-        options_(options),
-        hard_state_(std::move(hard_state)),
-        anchors_(anchors_of(hard_state_.value())),
-        segment_(disk) {}
+      : disk_(disk), options_(options), hard_state_(std::move(hard_state)), segment_(disk) {}
 
   Result<void> judge();
   Result<void> settle();
@@ -39,6 +34,7 @@ class Recovery {
     return used_ == 0 ? hard_state_.value().oldest_segment_id - 1 : files_.segments[used_ - 1];
   }
   Result<void> check_identity() const;
+  Result<void> look_at_hash_log();
   Result<void> list_segments();
   Result<void> settle_writes();
   Result<void> find_last_used();
@@ -48,6 +44,7 @@ class Recovery {
   void check_anchors();
   Result<void> keep_bad_copies() const;
   Result<void> scan_all();
+  [[nodiscard]] std::string what_the_hash_log_adds(const Finding& corrupt) const;
   Result<void> one_verdict();
   Result<void> keep_damage();
   Result<void> enter_limbo();
@@ -57,7 +54,7 @@ class Recovery {
   Disk& disk_;
   const RecoveryOptions& options_;
   HardStateFile hard_state_;
-  std::array<Anchor, 2> anchors_;
+  Known known_;
   BlockStream segment_;
   JournalFiles files_;
   std::vector<std::uint64_t> pruned_;  ///< segments below the oldest, left by a crash
@@ -83,6 +80,14 @@ Result<void> Recovery::check_identity() const {
   if (options_.replica_id && *options_.replica_id != state.replica_id)
     return fail(ErrorCode::incompatible, fmt::format("{} belongs to replica {}, not {}; use that replica's directory",
                                                      options_.directory, state.replica_id, *options_.replica_id));
+  return {};
+}
+
+/// What it says was durable must be there.
+Result<void> Recovery::look_at_hash_log() {
+  auto known = look_at_known(disk_, options_.directory, hard_state_.value());
+  if (!known) return std::unexpected(known.error());
+  known_ = std::move(*known);
   return {};
 }
 
@@ -164,8 +169,9 @@ Result<void> Recovery::check_headers() {
 Result<void> Recovery::scan_all() {
   const HardState& state = hard_state_.value();
   ScanContext context;
-  context.durable_index = known_durable(state);
-  context.anchors = anchors_;
+  context.durable_index = known_durable(known_.state);
+  context.durable_source = known_.durable_source;
+  context.anchors = known_.anchors;
   Trail trail;
   trail.start({});
   if ((state.flags & hard_state_has_truncates) != 0) context.trail = &trail;
@@ -192,17 +198,26 @@ Result<void> Recovery::scan_all() {
 
 void Recovery::judge_spares() {
   const bool unsealed = used_ > 0 && !last_.sealed && (last_.tail == TailClass::clean || last_.tail == TailClass::torn);
-  std::ranges::move(
-      lockstep::judge_spares(std::move(flaws_), hard_state_.value(), {last_used_id(), position_, unsealed}),
-      std::back_inserter(findings_));
+  std::ranges::move(lockstep::judge_spares(std::move(flaws_), known_.state, {last_used_id(), position_, unsealed}),
+                    std::back_inserter(findings_));
 }
 
 /// Of a history that nothing contradicts from within.
 void Recovery::check_anchors() {
   if (std::ranges::find(findings_, TailClass::corrupt, &Finding::tail) != findings_.end()) return;
   const std::uint64_t first = starts_.empty() ? 1 : starts_.front().first_index;
-  std::ranges::copy(contradictions(anchors_, hard_state_.value(), first, position_, options_.directory),
+  std::ranges::copy(contradictions(known_.anchors, hard_state_.value(), first, position_, options_.directory),
                     std::back_inserter(findings_));
+}
+
+/// The way out for who has no other copy: it gives up batches that were acknowledged, so no option alone does it.
+std::string Recovery::what_the_hash_log_adds(const Finding& corrupt) const {
+  if (corrupt.evidence.find("the hash log") == std::string::npos) return {};
+  return fmt::format(
+      "; {}/{} shows that batch {} was durable, and this history ends before it, or is another: who has "
+      "no other copy, and gives up the batches from {} on, moves that file away and says 'lockstep "
+      "journal repair {} --accept-tail', if nothing else shows it",
+      options_.directory, hash_log_name, known_.anchors.back().index, corrupt.index, options_.directory);
 }
 
 Result<void> Recovery::one_verdict() {
@@ -220,8 +235,8 @@ Result<void> Recovery::one_verdict() {
                                          "batch is lost; else ",
                                          options_.directory);
     return fail(ErrorCode::corrupt,
-                fmt::format("{}; nothing was changed; {}restore this directory from a backup or from another replica",
-                            describe(*corrupt), repair));
+                fmt::format("{}; nothing was changed; {}restore this directory from a backup or from another replica{}",
+                            describe(*corrupt), repair, what_the_hash_log_adds(*corrupt)));
   }
   const auto found = is(TailClass::ambiguous);
   if (found == findings_.end() || options_.accept_tail || options_.cluster) return {};
@@ -233,6 +248,7 @@ Result<void> Recovery::one_verdict() {
 
 Result<void> Recovery::judge() {
   if (auto checked = check_identity(); !checked) return checked;
+  if (auto looked = look_at_hash_log(); !looked) return looked;
   if (auto listed = list_segments(); !listed) return listed;
   if (auto synced = settle_writes(); !synced) return synced;
   if (auto found = find_last_used(); !found) return found;

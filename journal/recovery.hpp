@@ -7,8 +7,9 @@
 /// gives the process its incarnation, and removes what was pruned or made ahead. A history that was pruned begins with
 /// the oldest segment the hard state names, at the position its first block states.
 ///
-/// A tail torn by a crash is cut. Damage that may have been acknowledged refuses the start, naming file, offset and
-/// batch, and leaves every file as it was. An empty or missing directory becomes a new journal. One thread, blocking.
+/// A tail torn by a crash is cut. What the hard state or the hash log knows as durable must be there. Damage that may
+/// have been acknowledged refuses the start, naming file, offset and batch, and leaves every file as it was. An empty
+/// or missing directory becomes a new journal. One thread, blocking.
 
 #include <optional>
 #include <string>

@@ -10,8 +10,10 @@
 #include <functional>
 
 #include "journal/directory.hpp"
+#include "journal/hash_log.hpp"
 #include "journal/inspect.hpp"
 #include "journal/posix_disk.hpp"
+#include "journal/repair.hpp"
 #include "journal/testing/journal_run.hpp"
 #include "journal/testing/memory_disk.hpp"
 #include "journal/testing/scratch_directory.hpp"
@@ -90,6 +92,24 @@ struct Journal {
     change(header);
     finish_segment_header(header);
     disk.overwrite(segment_path(id), 0, std::as_bytes(std::span(&header, 1)));
+  }
+
+  /// A root of a batch, as a node leaves it: with HashEntry's flags.
+  void record_root(std::uint64_t index, std::uint32_t flags) {
+    const auto state = look_at_hard_state(disk, directory);
+    REQUIRE(state);
+    auto log = HashLog::open(disk, directory, state->cluster_id, state->replica_id, UINT64_MAX);
+    REQUIRE_MESSAGE(log, log.error().message);
+    HashEntry entry;
+    entry.flags = flags;
+    entry.index = index;
+    entry.chain = history[index - 1].chain;
+    REQUIRE(log->append(entry));
+  }
+  /// Nothing is left of the last segment from its block `from` on, as if none of it had been written.
+  void lose_from(std::size_t from) {
+    const std::uint64_t offset = blocks(1)[from];
+    zero(1, offset, disk.bytes(segment_path(1)).size() - offset);
   }
 
   MemoryDisk disk;
@@ -364,6 +384,97 @@ TEST_CASE("T63: a second process on the directory is refused, and so is a second
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE(
+    "a history that ends before a root recorded as durable has lost what was acknowledged, however clean it looks") {
+  Journal journal(6);
+  journal.record_root(2, hash_entry_durable);
+  journal.record_root(6, hash_entry_durable);
+  REQUIRE(inspect_journal(journal.disk, directory, InspectDepth::records)->sound());
+  journal.lose_from(3);
+  const auto before = journal.files();
+  for (const bool accept : {false, true}) {
+    const auto refused = journal.start({.directory = directory, .accept_tail = accept});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::corrupt);
+    CHECK(refused.error().message.find("the hash log knows batch 6 as durable") != std::string::npos);
+    CHECK(refused.error().message.find("moves that file away") != std::string::npos);
+    CHECK(journal.files() == before);
+  }
+  const auto info = inspect_journal(journal.disk, directory, InspectDepth::records);
+  REQUIRE(info);
+  CHECK_FALSE(info->sound());
+  const auto repaired = repair_journal(journal.disk, directory, true);
+  REQUIRE_MESSAGE(repaired, repaired.error().message);
+  REQUIRE(repaired->left.size() == 1);
+  CHECK(repaired->left[0].last_index == 6);
+
+  const auto member = journal.start({.directory = directory, .cluster = true});
+  REQUIRE_MESSAGE(member, member.error().message);
+  CHECK(member->hard_state.value().recovery_state == RecoveryState::repairing);
+  CHECK(member->hard_state.value().limbo_index >= 6);
+}
+
+TEST_CASE("a sealed history that ends before a root recorded as durable is refused, until the record is moved away") {
+  Journal journal(6);
+  journal.record_root(2, 0);
+  journal.lose_from(3);
+  REQUIRE(journal.start());
+  journal.record_root(6, hash_entry_durable);
+  const auto refused = journal.start();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::corrupt);
+  CHECK(refused.error().message.find("the hash log's last root of a durable batch is of batch 6") != std::string::npos);
+  REQUIRE(journal.disk.rename(directory + "/" + hash_log_name, directory + "/hashlog.bad"));
+  CHECK(journal.start());
+}
+
+TEST_CASE("a root of a batch that was not known to be durable is no evidence, and the tools name it") {
+  Journal journal(6);
+  journal.record_root(6, 0);
+  journal.lose_from(3);
+  const auto info = inspect_journal(journal.disk, directory, InspectDepth::records);
+  REQUIRE(info);
+  CHECK(info->sound());
+  REQUIRE_FALSE(info->findings.empty());
+  CHECK(info->findings.back().evidence.find("roots up to batch 6") != std::string::npos);
+  CHECK(journal.start());
+}
+
+TEST_CASE("a root recorded as durable with another chain is of another history") {
+  Journal journal(20);
+  std::swap(journal.history[11], journal.history[12]);
+  journal.record_root(12, hash_entry_durable);
+  const auto refused = journal.start();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::corrupt);
+  CHECK(refused.error().message.find("two histories were mixed") != std::string::npos);
+}
+
+TEST_CASE("a verification names a hash log that a start refuses, makes anew or cuts") {
+  Journal journal(5);
+  journal.record_root(3, hash_entry_durable);
+  const std::string path = directory + "/" + hash_log_name;
+  const auto look = [&](const MemoryDisk& disk) {
+    MemoryDisk copy = disk.copy();
+    const auto info = inspect_journal(copy, directory, InspectDepth::records);
+    REQUIRE_MESSAGE(info, info.error().message);
+    REQUIRE(info->findings.size() == 1);
+    CHECK(info->findings[0].file == path);
+    return info->sound();
+  };
+  MemoryDisk torn = journal.disk.copy();
+  torn.put(path, std::vector<std::byte>(100));
+  CHECK(look(torn));
+  MemoryDisk entry = journal.disk.copy();
+  entry.flip_bit(path, (sizeof(HashLogHeader) + 60) * 8);
+  CHECK(look(entry));
+  for (const auto filling : {std::byte{0}, std::byte{0x5a}}) {
+    MemoryDisk header = journal.disk.copy();
+    header.overwrite(path, 0, std::vector(sizeof(HashLogHeader), filling));
+    CHECK_FALSE(look(header));
+  }
 }
 
 }  // namespace

@@ -60,14 +60,15 @@ void take(SegmentScan& scan, const BlockExamination& block, std::uint64_t offset
   scan.payload_bytes += batch.payload_bytes;
 }
 
-std::string evidence_text(const TailEvidence& evidence, std::string_view cause) {
+std::string evidence_text(const TailEvidence& evidence, std::string_view cause, const ScanContext& context) {
   std::string text(cause);
   if (evidence.highest_durable >= evidence.bad_block)
     text += fmt::format("; a later block states that block {} was durable", evidence.highest_durable);
   if (evidence.highest_block >= evidence.bad_block + evidence.max_inflight)
     text += fmt::format("; block {} was submitted only when this one was durable", evidence.highest_block);
   if (evidence.later_segment_has_blocks) text += "; a later segment has blocks";
-  if (evidence.hard_state_covers) text += "; the hard state knows it as durable";
+  if (evidence.hard_state_covers)
+    text += fmt::format("; {} knows batch {} as durable", context.durable_source, context.durable_index);
   if (evidence.short_file) text += "; the file is shorter than it was made";
   return text;
 }
@@ -121,12 +122,9 @@ EndJudgement judge_end(BlockStream& segment, const BlockExamination& bad, const 
   result.blank = behind.blank;
   if (result.tail == TailClass::clean) return result;
   const std::string_view cause = behind.blank ? std::string_view("nothing is there") : bad.cause;
-  result.finding = Finding{segment.path(),
-                           std::max(bad.bad_offset, segment.offset()),
-                           segment.next_block_no(),
-                           position.index + 1,
-                           result.tail,
-                           evidence_text(evidence, cause)};
+  result.finding =
+      Finding{segment.path(), std::max(bad.bad_offset, segment.offset()), segment.next_block_no(), position.index + 1,
+              result.tail,    evidence_text(evidence, cause, context)};
   return result;
 }
 

@@ -20,8 +20,9 @@ struct ScanContext {
   /// Where the segment before ended; taken from the first block when it is not known, and then that block must be
   /// there.
   std::optional<HistoryPosition> before;
-  std::uint64_t durable_index = 0;  ///< known_durable() of the hard state
-  bool begins_history = false;      ///< the oldest segment of a pruned journal, which always holds a durable block
+  std::uint64_t durable_index = 0;  ///< known_durable() of what is known
+  std::string_view durable_source = "the hard state";
+  bool begins_history = false;  ///< the oldest segment of a pruned journal, which always holds a durable block
   bool later_segment_has_blocks = false;
   bool from_middle = false;    ///< the scan begins behind damage, and so does what is counted
   bool check_records = false;  ///< each record by its own check too, not only each batch

@@ -43,15 +43,20 @@ HashOrigin origin_of_directory(Disk& disk, const std::string& directory, const H
   return origin;
 }
 
-Result<HashLogContent> recorded_in(Disk& disk, const std::string& directory) {
-  const auto names = disk.list(directory);
-  if (!names) return std::unexpected(names.error());
-  if (std::ranges::find(*names, hash_log_name) == names->end())
+Result<HashLogContent> recorded_in(Disk& disk, const std::string& directory, const HardState& state) {
+  const auto there = has_hash_log(disk, directory);
+  if (!there) return std::unexpected(there.error());
+  if (!*there)
     return fail(ErrorCode::incomplete,
                 fmt::format("{} has no {}, where a node records what its history came to; starting a node on it, or on "
                             "a copy, derives it again",
                             directory, hash_log_name));
-  return read_hash_log(disk, directory);
+  auto content = read_hash_log(disk, directory);
+  if (!content) return content;
+  const std::string path = fmt::format("{}/{}", directory, hash_log_name);
+  if (auto own = check_owner(content->header, path, state.cluster_id, state.replica_id); !own)
+    return std::unexpected(own.error());
+  return content;
 }
 
 HashSide side_of_directory(const std::string& directory) {
@@ -62,13 +67,13 @@ HashSide side_of_directory(const std::string& directory) {
     side.error->message += "; or an admin address as HOST:PORT";
     return side;
   }
-  if (const auto state = look_at_hard_state(disk, directory)) {
-    side.origin = origin_of_directory(disk, directory, *state);
-  } else {
+  const auto state = look_at_hard_state(disk, directory);
+  if (!state) {
     side.error = state.error();
     return side;
   }
-  const auto content = recorded_in(disk, directory);
+  side.origin = origin_of_directory(disk, directory, *state);
+  const auto content = recorded_in(disk, directory, *state);
   if (!content) {
     side.error = content.error();
     return side;

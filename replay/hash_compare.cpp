@@ -122,6 +122,13 @@ HashVerdict compare_hashes(const std::vector<HashSide>& sides, std::optional<std
       verdict.reason = fmt::format("{}: {}", side.name, side.error->message);
     }
   }
+  const auto another = std::ranges::find_if(
+      sides, [](const HashSide& side) { return side.error && side.error->code == ErrorCode::incompatible; });
+  if (another != sides.end()) {
+    verdict.kind = HashVerdict::Kind::incompatible;
+    verdict.reason = fmt::format("{}: {}", another->name, another->error->message);
+    return verdict;
+  }
   if (std::string why = incompatibility(sides); !why.empty()) {
     verdict.kind = HashVerdict::Kind::incompatible;
     verdict.reason = std::move(why);

@@ -61,23 +61,50 @@ Result<Measure> measure(PosixDisk& disk, const std::string& data, std::uint64_t 
 struct Recorded {
   HashLogContent content;
   std::string unreadable;
+  std::uint64_t durable_index = 0;  ///< the last batch that is recorded as one that was durable
 };
 
 /// Without a hash log, or with one that cannot be read at all, there is only nothing to compare with.
 Result<Recorded> recorded_by_live_run(PosixDisk& disk, const std::string& data) {
-  const auto names = disk.list(data);
-  if (!names) return std::unexpected(names.error());
-  if (std::ranges::find(*names, hash_log_name) == names->end()) return Recorded{};
+  const auto state = look_at_hard_state(disk, data);
+  if (!state) return std::unexpected(state.error());
+  const auto there = has_hash_log(disk, data);
+  if (!there) return std::unexpected(there.error());
+  if (!*there) return Recorded{};
+  const auto root = last_durable_root(disk, data, state->cluster_id, state->replica_id);
+  if (!root) return std::unexpected(root.error());
+  const std::uint64_t durable_index = *root ? (*root)->index : 0;
   auto content = read_hash_log(disk, data);
-  if (!content && content.error().code != ErrorCode::corrupt) return std::unexpected(content.error());
-  if (!content) return Recorded{.content = {}, .unreadable = content.error().message};
+  const bool tells_nothing = !content && (content.error().code == ErrorCode::corrupt ||  //
+                                          content.error().code == ErrorCode::incomplete);
+  if (tells_nothing)
+    return Recorded{.content = {}, .unreadable = content.error().message, .durable_index = durable_index};
+  if (!content) return std::unexpected(content.error());
+  const std::string path = fmt::format("{}/{}", data, hash_log_name);
+  if (auto own = check_owner(content->header, path, state->cluster_id, state->replica_id); !own)
+    return std::unexpected(own.error());
   std::string unreadable = describe_torn(*content, data);
-  return Recorded{std::move(*content), std::move(unreadable)};
+  return Recorded{std::move(*content), std::move(unreadable), durable_index};
+}
+
+/// A history that ends before what was recorded as durable has lost it.
+Result<void> check_end(const Recorded& live, const std::string& data, std::uint64_t last_batch) {
+  if (live.durable_index <= last_batch) return {};
+  return fail(ErrorCode::corrupt,
+              fmt::format("{}: the journal ends at batch {}, and {} has a root of batch {}, which was durable when it "
+                          "was recorded: acknowledged batches are lost; restore the directory from a backup or from "
+                          "another replica",
+                          data, last_batch, hash_log_name, live.durable_index));
 }
 
 /// Why a comparison that found no difference is still not one of all that was replayed; empty: it is.
-std::string why_incomplete(const Recorded& live, const RecordedRoots& recorded, std::uint64_t last_batch) {
+std::string why_incomplete(const Recorded& live, const RecordedRoots& recorded, std::uint64_t last_batch,
+                           bool to_the_end) {
+  const std::vector<HashEntry>& entries = live.content.entries;
   if (!live.unreadable.empty() && recorded.last_equal_batch() < last_batch) return live.unreadable;
+  if (to_the_end && !entries.empty() && entries.back().index > last_batch)
+    return fmt::format("roots are recorded up to batch {}, and the journal ends at batch {}", entries.back().index,
+                       last_batch);
   return recorded.compared() == 0 ? "there is nothing recorded to compare with" : "";
 }
 
@@ -156,7 +183,11 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   replayed.compared = recorded.compared();
   replayed.missing = recorded.not_recorded();
   replayed.equal_up_to = recorded.last_equal_batch();
-  replayed.not_compared = why_incomplete(*live, recorded, run->last.index);
+  // Stopped at a wish, an execution ends where there is more.
+  const bool to_the_end = options.mode == ReplayOptions::Mode::verify && options.stop_before_seq == 0;
+  if (to_the_end)
+    if (auto whole = check_end(*live, options.data, run->last.index); !whole) return std::unexpected(whole.error());
+  replayed.not_compared = why_incomplete(*live, recorded, run->last.index, to_the_end);
   return replayed;
 }
 

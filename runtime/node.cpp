@@ -206,13 +206,15 @@ void Node::Parts::close_journal() {
   if (const auto closed = writer->close([this] { reactors[0]->turn(); }); !closed) close_error = closed.error();
 }
 
-/// Once no thread runs: leaves the root of the very end, so that a replay has something to be compared with there.
+/// Once no thread runs and the journal is closed, and so durable: leaves the root of the very end, so that a replay has
+/// something to be compared with there.
 Result<void> Node::Parts::close_hash_log() {
+  if (checkpoints->log_failed()) return {};
   BatchPool& pool = execution->pool();
   const std::uint64_t last = pool.sealed();
   if (pool.executed_by_all() == last && last != hash_log->last_index()) {
     const Checkpoint end = execution->end(pool.header(last));
-    if (const auto added = hash_log->append(hash_entry(end, HashKind::closing)); !added) return added;
+    if (const auto added = hash_log->append(hash_entry(end, HashKind::closing, true)); !added) return added;
   }
   return hash_log->sync();
 }

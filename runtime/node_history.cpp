@@ -58,14 +58,7 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   auto made = history_start->execution(application, genesis, std::move(*options));
   if (!made) return std::unexpected(made.error());
   execution = std::move(*made);
-  auto log_opened = HashLog::open(disk, config.data, identity.cluster_id, identity.replica_id, end.index);
-  if (!log_opened) return std::unexpected(log_opened.error());
-  hash_log = std::make_unique<HashLog>(std::move(*log_opened));
-  if (hash_log->torn_bytes() != 0)
-    log(LogLevel::warning, "node",
-        "{}/{}: its last {} bytes were torn or damaged, and are cut; what they recorded is lost", config.data,
-        hash_log_name, hash_log->torn_bytes());
-  checkpoints = std::make_unique<CheckpointAgent>(execution->board(), *hash_log);
+  if (auto opened = open_hash_log(end.index); !opened) return opened;
   auto run = run_from(*history_start, end.seq);
   if (!run) return std::unexpected(run.error());
   history = *run;
@@ -75,6 +68,32 @@ Result<void> Node::Parts::run_journal(const HistoryPosition& end) {
   breadcrumbs->forget();
   make_snapshots(newest_snapshot);
   return open_actor_log();
+}
+
+/// Entries behind the journal's end do not say that they were durable: recovery would have refused.
+Result<void> Node::Parts::open_hash_log(std::uint64_t last_index) {
+  auto opened = HashLog::open(reactors[0]->disk(), config.data, identity.cluster_id, identity.replica_id, last_index);
+  if (!opened) return std::unexpected(opened.error());
+  hash_log = std::make_unique<HashLog>(std::move(*opened));
+  const std::string path = config.data + "/" + hash_log_name;
+  if (hash_log->remade())
+    log(LogLevel::warning, "node",
+        "{}: it held nothing, not even a header, as a crash while it was made leaves it, and is made anew; what it may "
+        "have recorded is derived again from the journal",
+        path);
+  if (hash_log->torn_bytes() != 0)
+    log(LogLevel::warning, "node",
+        "{}: its last {} bytes were torn or damaged, and are cut; what they recorded is lost", path,
+        hash_log->torn_bytes());
+  if (hash_log->cut_index() != 0)
+    log(LogLevel::warning, "node",
+        "{}: it had roots up to batch {}, recorded without waiting for the disk, and the journal ends at batch {}; "
+        "they "
+        "are cut",
+        path, hash_log->cut_index(), last_index);
+  checkpoints =
+      std::make_unique<CheckpointAgent>(execution->board(), *hash_log, config.durability == Durability::fsync);
+  return {};
 }
 
 /// For what is executed from here on: lines of the history that was just run again were written when it was new.
@@ -96,7 +115,7 @@ Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start, std::uint64_
     const Checkpoint restored = checkpoint_of(start.snapshot->header());
     if (auto equal = roots.begin_at(restored); !equal) return std::unexpected(equal.error());
     checkpoints->remember(restored);
-    if (auto added = hash_log->append(hash_entry(restored, HashKind::resumed)); !added)
+    if (auto added = hash_log->append(hash_entry(restored, HashKind::resumed, true)); !added)
       return std::unexpected(added.error());
   }
   auto reader = JournalReader::open(disk, config.data, start.position.index + 1);
@@ -109,7 +128,8 @@ Result<HistoryRun> Node::Parts::run_from(const HistoryStart& start, std::uint64_
   options.on_checkpoint = [&](const Checkpoint& checkpoint) -> Result<void> {
     if (auto equal = roots.compare(checkpoint); !equal) return equal;
     checkpoints->remember(checkpoint);
-    return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint));
+    // Recovery made durable what it found.
+    return hash_log->append(hash_entry(checkpoint, HashKind::checkpoint, true));
   };
   if (progress) options.on_progress = [&](std::uint64_t seq) { return progress(seq, last_seq); };
   auto run = run_history(*reader, *execution, clock, options);

@@ -81,6 +81,7 @@ struct Node::Parts {
   Result<Recovered> recover_journal();
   Result<void> look_before_settling();
   Result<void> run_journal(const HistoryPosition& end);
+  Result<void> open_hash_log(std::uint64_t last_index);
   Result<HistoryRun> run_from(const HistoryStart& start, std::uint64_t last_seq);
   Result<void> open_actor_log();
   void make_snapshots(std::uint64_t newest_index);

@@ -41,7 +41,7 @@ class Bench {
                               .pages_per_turn = layout.pages_per_turn},
                     .last_index = layout.from}),
         log_(std::move(*HashLog::open(disk, directory, {}, 0, UINT64_MAX))),
-        checkpoints_(execution_.board(), log_),
+        checkpoints_(execution_.board(), log_, true),
         agent_(disk, execution_, checkpoints_,
                {.directory = directory,
                 .genesis = encode(workload_genesis()),

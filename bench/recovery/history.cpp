@@ -27,7 +27,7 @@ SnapshotWritten make_history(const std::string& directory, std::uint64_t bytes) 
   Execution& execution = node.execution();
   auto writer = need(JournalWriter::open(disk, std::move(recovered), {}, LedgerNode::application().schema()));
   JournalAgent journal(*writer, execution.pool(), Durability::write, execution.snapshots());
-  CheckpointAgent checkpoints(execution.board(), log);
+  CheckpointAgent checkpoints(execution.board(), log, true);
   SnapshotAgent snapshots(disk, execution, checkpoints,
                           {.directory = directory,
                            .cluster_id = cluster,

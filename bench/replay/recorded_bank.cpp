@@ -80,7 +80,7 @@ class Recorder {
                    {.executors = 1, .perimeters = 1, .slabs = 16, .max_batch_bytes = max_batch_bytes}),
         sequencer_(execution_.pool(), {}, {.schema_id = bank_application().schema_id()}),
         journal_(*writer_, execution_.pool(), Durability::write),
-        checkpoints_(execution_.board(), log_),
+        checkpoints_(execution_.board(), log_, true),
         executor_({.name = "executor", .spin_ns = 100'000}, clock_, nullptr, {&execution_.agent(0)}) {
     sequencer_.add_due(execution_.due(0));
     sequencer_.append_genesis(encode(genesis_of_bank()), clock_.real_ns());

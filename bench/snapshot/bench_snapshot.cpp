@@ -47,7 +47,7 @@ class Bench {
  public:
   explicit Bench(const std::string& directory)
       : log_(std::move(*HashLog::open(disk_, directory, {}, 0, UINT64_MAX))),
-        checkpoints_(node_.execution().board(), log_),
+        checkpoints_(node_.execution().board(), log_, true),
         snapshots_(snapshot_disk_, node_.execution(), checkpoints_,
                    {.directory = directory,
                     .genesis = encode(LedgerNode::genesis()),

@@ -7,9 +7,10 @@
 
 namespace lockstep {
 
-HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind) {
+HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind, bool durable) {
   HashEntry entry;
   entry.kind = kind;
+  entry.flags = durable ? hash_entry_durable : 0;
   entry.index = checkpoint.batch;
   entry.last_seq = checkpoint.seq;
   entry.time_ns = checkpoint.time_ns;
@@ -33,10 +34,14 @@ int CheckpointAgent::do_work(const Now&) {
     ++taken;
     remember(*checkpoint);
     if (log_failed_) continue;
-    if (const auto written = log_.append(hash_entry(*checkpoint, HashKind::checkpoint)); !written) {
-      // What it holds can be derived again from the journal, so the node goes on without it and says so.
+    const HashEntry entry = hash_entry(*checkpoint, HashKind::checkpoint, executed_is_durable_);
+    if (const auto written = log_.append(entry); !written) {
+      // What it holds can be derived again from the journal, so the node goes on without it and says so. It never
+      // takes it up again: a checkpoint missing between others would look like one that was not taken.
       log_failed_ = true;
-      log(LogLevel::error, "node", "the hash log is no longer written: {}", written.error().message);
+      log(LogLevel::error, "node",
+          "the hash log is no longer written, until the next start, which derives what is missing again: {}",
+          written.error().message);
     }
   }
   return taken;

@@ -17,8 +17,8 @@
 
 namespace lockstep {
 
-/// A checkpoint as the hash log keeps it, and back.
-[[nodiscard]] HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind);
+/// A checkpoint as the hash log keeps it, and back. `durable`: the journal is, on this disk, up to its batch.
+[[nodiscard]] HashEntry hash_entry(const Checkpoint& checkpoint, HashKind kind, bool durable);
 [[nodiscard]] Checkpoint checkpoint_of(const HashEntry& entry);
 /// What a snapshot says of where it was taken.
 [[nodiscard]] Checkpoint checkpoint_of(const SnapshotHeader& header);
@@ -28,13 +28,18 @@ class CheckpointAgent final : public Agent {
   /// How many checkpoints recent() goes back.
   static constexpr std::size_t kept = 1024;
 
-  CheckpointAgent(CheckpointBoard& board, HashLog& log) : board_(board), log_(log) {}
+  /// `executed_is_durable`: a batch is executed only when the journal is durable up to it.
+  CheckpointAgent(CheckpointBoard& board, HashLog& log, bool executed_is_durable)
+      : board_(board), log_(log), executed_is_durable_(executed_is_durable) {}
 
   [[nodiscard]] std::string_view name() const override { return "checkpoints"; }
   int do_work(const Now& now) override;
 
   /// Remembers one that was taken before the agent ran: while history was executed again.
   void remember(const Checkpoint& checkpoint);
+
+  /// The log lacks checkpoints since an append failed: nothing may be appended behind the gap. Of the agent's thread.
+  [[nodiscard]] bool log_failed() const { return log_failed_; }
 
   [[nodiscard]] std::vector<Checkpoint> recent() const;
   /// The checkpoint at the end of a batch, among the recent ones.
@@ -43,6 +48,7 @@ class CheckpointAgent final : public Agent {
  private:
   CheckpointBoard& board_;
   HashLog& log_;
+  bool executed_is_durable_;
   bool log_failed_ = false;
   mutable std::mutex mutex_;  // taken once a checkpoint, and by readers
   std::deque<Checkpoint> recent_;

@@ -5,6 +5,7 @@ usage: command_line_test.py BANK KV LOCKSTEP"""
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -261,13 +262,78 @@ def a_damaged_record_is_incomplete():
     refused(5, ["header is damaged"], lockstep, "hash", "compare", first, headless)
 
 
+def zero_from_batch(segment, batch):
+    """Makes a segment look as if the batch and all behind it had never been written."""
+    with open(segment, "r+b") as file:
+        content, at = file.read(), 4096
+        while struct.unpack_from("<Q", content, at + 88)[0] < batch:
+            assert content[at + 16:at + 24] == b"LKSTBLK1", (segment, batch)
+            at += struct.unpack_from("<I", content, at + 80)[0]
+        file.seek(at)
+        file.write(bytes(len(content) - at))
+
+
+def a_lost_tail_that_was_recorded_is_damage():
+    """A root says whether its batch was durable: then a journal that ends before it has lost what was acknowledged."""
+    for durability, status, word in (("fsync", 3, "durable"), ("none", 5, "roots are recorded up to batch")):
+        killed = f"{work}/killed-{durability}"
+        with Node(bank, killed, "--durability", durability) as node:
+            load(node, 20000)
+            node.kill()
+        with open(killed + "/hashlog", "rb") as file:
+            recorded = struct.unpack_from("<Q", file.read()[-128:], 24)[0]
+        assert recorded > 4, recorded
+        zero_from_batch(f"{killed}/{sorted(n for n in os.listdir(killed) if n.endswith('.jnl'))[0]}", recorded - 1)
+        verify = [lockstep, "journal", "verify", killed]
+        replay = [bank, "replay", "verify", "--data", killed]
+        serve = [bank, "serve", "--data", killed, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+        refused(status, [word, str(recorded)], *replay)
+        if durability == "none":
+            assert f"roots up to batch {recorded}" in run(*verify)
+            with Node(bank, killed) as node:
+                node.stop()
+                assert f"roots up to batch {recorded}" in node.log_text(), node.log_text()
+            continue
+        for command in (verify, serve, [lockstep, "journal", "repair", killed, "--accept-tail"]):
+            refused(3, [str(recorded)], *command)
+        os.rename(killed + "/hashlog", killed + "/hashlog.bad")
+        with Node(bank, killed) as node:
+            node.stop()
+        run(*replay)
+
+
+def a_hash_log_that_holds_nothing_is_made_anew():
+    hollow = work + "/hollow"
+    shutil.copytree(work + "/first", hollow)
+    path = hollow + "/hashlog"
+    for content in (b"", bytes(100), bytes(128)):
+        with open(path, "wb") as file:
+            file.write(content)
+        assert "holds nothing" in run(lockstep, "journal", "verify", hollow)
+        refused(5, ["INCOMPLETE", "holds nothing"], bank, "replay", "verify", "--data", hollow)
+        refused(5, ["INCOMPLETE", "holds nothing"], lockstep, "hash", "compare", work + "/first", hollow)
+        with Node(bank, hollow) as node:
+            node.stop()
+            assert "made anew" in node.log_text(), node.log_text()
+    with open(path, "r+b") as file:
+        file.write(bytes(128))
+    refused(3, [path], lockstep, "journal", "verify", hollow)
+    refused(3, [path, "header is damaged"], bank, "serve", "--data", hollow, "--listen", "127.0.0.1:0", "--admin",
+            "127.0.0.1:0")
+    shutil.copyfile(work + "/other-cluster/hashlog", path)
+    refused(4, ["belongs to another cluster"], bank, "replay", "verify", "--data", hollow)
+    refused(4, ["INCOMPATIBLE", "belongs to another cluster"], lockstep, "hash", "compare", work + "/first", hollow)
+    refused(4, ["belongs to another cluster"], bank, "serve", "--data", hollow, "--listen", "127.0.0.1:0", "--admin",
+            "127.0.0.1:0")
+
+
 def a_wrong_record_is_a_divergence():
     """Roots that another history left behind: the node must not start on them, a replay must say where they part."""
     mixed = work + "/mixed"
     shutil.copytree(work + "/copy", mixed)
     shutil.copyfile(work + "/first/hashlog", mixed + "/hashlog")
     refused(1, ["differ"], bank, "replay", "verify", "--data", mixed)
-    refused(1, ["differ"], bank, "serve", "--data", mixed, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    refused(3, ["the hash log"], bank, "serve", "--data", mixed, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
 
 def damage_is_refused():
@@ -452,6 +518,7 @@ def doctor():
 with tempfile.TemporaryDirectory() as work:
     for scene in (usage_and_help, numbers, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
                   a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
+                  a_lost_tail_that_was_recorded_is_damage, a_hash_log_that_holds_nothing_is_made_anew,
                   damage_is_refused, nothing_there, what_is_refused_leaves_nothing, a_refused_start_changes_nothing,
                   several_perimeters, idles_quietly, doctor):
         started = time.monotonic()

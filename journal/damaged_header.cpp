@@ -2,21 +2,14 @@
 #include "journal/damaged_header.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iterator>
 
 #include "journal/directory.hpp"
+#include "journal/flipped_bit.hpp"
 
 namespace lockstep {
 namespace {
-
-/// A checksum that differs from the right one in so few bits is a damaged one: by chance, one in 10^25 would.
-constexpr int damaged_checksum_bits = 8;
-
-int differing_bits(const Digest& a, const Digest& b) {
-  return std::popcount(a.low ^ b.low) + std::popcount(a.high ^ b.high);
-}
 
 Digest checksum_of(SegmentHeader header) {
   finish_segment_header(header);
@@ -56,18 +49,13 @@ std::optional<SegmentHeader> restored_segment_header(const SegmentHeader& damage
     return segment_header_defect(found) ? std::nullopt : std::optional(found);
   };
   const Digest as_it_is = checksum_of(header);
-  if (as_it_is == stated || differing_bits(as_it_is, damaged.checksum) <= damaged_checksum_bits)
-    return finished(header);
-  for (std::size_t bit = sizeof(Digest) * 8; bit < offsetof(SegmentHeader, zero) * 8; ++bit) {
-    std::byte bytes[sizeof header];
-    std::memcpy(bytes, &header, sizeof header);
-    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-    SegmentHeader flipped;
-    std::memcpy(&flipped, bytes, sizeof flipped);
-    const Digest checksum = checksum_of(flipped);
-    if (checksum == damaged.checksum || checksum == stated) return finished(flipped);
-  }
-  return std::nullopt;
+  if (as_it_is == stated || is_damaged_checksum(damaged.checksum, as_it_is)) return finished(header);
+  const auto turned =
+      without_flipped_bit(header, sizeof(Digest), offsetof(SegmentHeader, zero), [&](const SegmentHeader& tried) {
+        const Digest checksum = checksum_of(tried);
+        return checksum == damaged.checksum || checksum == stated;
+      });
+  return turned ? finished(*turned) : std::nullopt;
 }
 
 std::optional<SegmentHeader> derived_segment_header(Disk& disk, const std::string& directory, std::uint64_t id,

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "journal/block.hpp"
+#include "journal/flipped_bit.hpp"
 
 namespace lockstep {
 namespace {
@@ -43,21 +43,10 @@ std::optional<HashLogHeader> restored(const HashLogHeader& damaged) {
   header.cluster_id = damaged.cluster_id;
   header.replica_id = damaged.replica_id;
   header.checksum = checksum_of(header);
-  // By chance, one in 10^25 differs in so few bits.
-  constexpr int damaged_checksum_bits = 8;
-  const int differing = std::popcount(header.checksum.low ^ damaged.checksum.low) +
-                        std::popcount(header.checksum.high ^ damaged.checksum.high);
-  if (differing <= damaged_checksum_bits) return header;
-  for (std::size_t bit = offsetof(HashLogHeader, cluster_id) * 8; bit < offsetof(HashLogHeader, zero) * 8; ++bit) {
-    std::byte bytes[sizeof header];
-    std::memcpy(bytes, &header, sizeof header);
-    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-    HashLogHeader flipped;
-    std::memcpy(&flipped, bytes, sizeof flipped);
-    flipped.checksum = checksum_of(flipped);
-    if (flipped.checksum == damaged.checksum) return flipped;
-  }
-  return std::nullopt;
+  if (is_damaged_checksum(damaged.checksum, header.checksum)) return header;
+  header.checksum = damaged.checksum;
+  return without_flipped_bit(header, offsetof(HashLogHeader, cluster_id), offsetof(HashLogHeader, zero),
+                             [](const HashLogHeader& tried) { return tried.checksum == checksum_of(tried); });
 }
 
 /// Makes a damaged header what it was, when that can be known. It stays so in the file, which is only ever appended to.

@@ -112,7 +112,7 @@ Result<void> Inspection::list_segments() {
   if (!now) return std::unexpected(now.error());
   info_.hard_state.oldest_segment_id = now->oldest_segment_id;
   std::erase_if(ids_, [&](std::uint64_t id) { return id < info_.hard_state.oldest_segment_id; });
-  const auto used = count_used(disk_, directory_, ids_, info_.hard_state);
+  const auto used = count_used(disk_, directory_, ids_, known_.state);
   if (!used) return std::unexpected(used.error());
   used_ = *used;
   const std::uint64_t last_used = last_used_id();

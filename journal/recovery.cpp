@@ -131,7 +131,7 @@ Result<void> Recovery::settle_writes() {
 }
 
 Result<void> Recovery::find_last_used() {
-  const auto used = count_used(disk_, options_.directory, files_.segments, hard_state_.value());
+  const auto used = count_used(disk_, options_.directory, files_.segments, known_.state);
   if (!used) return std::unexpected(used.error());
   used_ = *used;
   if (used_ == 0) return {};

@@ -11,6 +11,7 @@
 /// have been acknowledged refuses the start, naming file, offset and batch, and leaves every file as it was. An empty
 /// or missing directory becomes a new journal. One thread, blocking.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

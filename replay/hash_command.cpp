@@ -196,8 +196,7 @@ std::string identity_of(const std::string& side) {
 Result<void> check_sides(const std::vector<std::string>& sides) {
   if (sides.size() < 2)
     return fail(ErrorCode::usage,
-                "one side is nothing to compare; name two or more. `hash show` prints what one came "
-                "to");
+                "one side is nothing to compare; name two or more. `hash show` prints what one came to");
   std::map<std::string, std::string> named;  // by what it is
   for (const std::string& side : sides) {
     const auto [first, is_new] = named.emplace(identity_of(side), side);

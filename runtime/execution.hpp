@@ -41,9 +41,6 @@ class Execution {
     std::uint64_t last_index = 0;  ///< the batch whose state restore() will bring; 0: it begins at the first
   };
 
-  /// Memory that a new one takes at once: batches, and the rings of executors with perimeters and with each other.
-  [[nodiscard]] static std::uint64_t memory_bytes(const Application& application, const Genesis& genesis,
-                                                  const Options& options);
   /// Whether this host has the memory and the address space, found out without keeping any: for want of it the
   /// constructor ends the process. Errors say how much it would take and what to lower.
   [[nodiscard]] static Result<void> require_room(const Application& application, const Genesis& genesis,
@@ -93,6 +90,9 @@ class Execution {
   [[nodiscard]] Checkpoint end(const BatchHeader& last);
 
  private:
+  /// Memory that a new one takes at once: batches, and the rings of executors with perimeters and with each other.
+  [[nodiscard]] static std::uint64_t memory_bytes(const Application& application, const Genesis& genesis,
+                                                  const Options& options);
   const Application& application_;
   Genesis genesis_;
   Options options_;

@@ -88,8 +88,7 @@ Result<void> Node::Parts::open_hash_log(std::uint64_t last_index) {
   if (hash_log->cut_index() != 0)
     log(LogLevel::warning, "node",
         "{}: it had roots up to batch {}, recorded without waiting for the disk, and the journal ends at batch {}; "
-        "they "
-        "are cut",
+        "they are cut",
         path, hash_log->cut_index(), last_index);
   checkpoints =
       std::make_unique<CheckpointAgent>(execution->board(), *hash_log, config.durability == Durability::fsync);

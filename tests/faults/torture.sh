@@ -3,7 +3,7 @@
 # usage: tests/faults/torture.sh [--short] [--seed N] BUILD
 # Runs every campaign that BUILD has built under tests/faults, and ends with "N passed, N failed" over all cases. A failed
 # case prints the command that repeats it. The long form tries all that can be counted, in as many processes as there are
-# CPUs, and takes some minutes on many, half an hour on two; the short form a part, and less than a minute.
+# CPUs, and takes some minutes on many, an hour on two; the short form a part, and two minutes.
 set -euo pipefail
 
 form=--long seed=1 build=

@@ -23,7 +23,7 @@ parts=1
 [[ $form == --short ]] || parts=$(nproc)
 results=$(mktemp -d)
 processes=()
-trap 'kill "${processes[@]}" 2>/dev/null; rm -rf "$results"' EXIT
+trap 'kill "${processes[@]}" 2>/dev/null || true; rm -rf "$results"' EXIT
 
 passed=0 failed=0
 # count NAME FILE STATUS: adds up what one process of a campaign found.

@@ -41,13 +41,15 @@ class SimulatedNode {
 
   /// `resp` null: only native clients, on listener 0.
   SimulatedNode(const Application& application, const resp::Application* resp, MemoryDisk disk, ManualClock& clock,
-                std::uint32_t executors, std::uint64_t snapshot_every_bytes = 0)
+                std::uint32_t executors, std::uint64_t snapshot_every_bytes = 0,
+                Durability durability = Durability::fsync)
       : disk_(std::move(disk)) {
     disk_.shuffle_completions();
     NodeConfig config;
     config.data = "/node";
     if (resp != nullptr) config.resp = "127.0.0.1:0";
     config.admin = "";
+    config.durability = durability;
     config.executors = executors;
     config.threads = "one";
     config.handler_timeout_ms = 0;  // simulated time says nothing of how long a handler takes

@@ -287,6 +287,24 @@ TEST_CASE("a used segment's header with a flipped bit is named as the damage, an
   }
 }
 
+TEST_CASE("a second repair of a segment keeps the first one's damaged file too, and no file twice") {
+  Killed journal;
+  const std::string file = segment_path(journal.last_used);
+  std::vector<std::vector<std::byte>> damaged;
+  for (const std::uint64_t bit : {100U, 200U, 100U}) {
+    journal.disk.flip_bit(file, bit);
+    damaged.push_back(journal.content(file));
+    REQUIRE(repair_journal(journal.disk, directory, false)->done.size() == 1);
+  }
+  CHECK(journal.content(file + ".bad") == damaged[0]);
+  CHECK(journal.content(file + ".2.bad") == damaged[1]);
+  const auto names = journal.disk.list(directory);
+  REQUIRE(names);
+  CHECK(std::ranges::count_if(*names, [](const std::string& name) { return name.ends_with(".bad"); }) == 2);
+  CHECK(std::ranges::none_of(*names, [](const std::string& name) { return name.ends_with(".tmp"); }));
+  journal.check_starts_whole();
+}
+
 TEST_CASE("a used segment whose header is gone is written anew from its blocks, and so are two side by side") {
   for (const std::vector<std::uint64_t>& lost :
        std::vector<std::vector<std::uint64_t>>{{1}, {2}, {0}, {1, 2}, {0, 1}}) {

@@ -6,6 +6,11 @@
 #include "journal/aligned_buffer.hpp"
 
 namespace lockstep {
+namespace {
+
+constexpr std::size_t copy_piece_bytes = std::size_t{1} << 20;
+
+}  // namespace
 
 Result<void> copy_file(Disk& disk, const std::string& from, const std::string& directory, const std::string& name) {
   const std::string copy_path = directory + "/" + name;
@@ -15,7 +20,7 @@ Result<void> copy_file(Disk& disk, const std::string& from, const std::string& d
   auto to = disk.open(copy_path, OpenMode::create_direct);
   Result<void> result;
   if (!to) result = std::unexpected(to.error());
-  AlignedBuffer piece(std::size_t{1} << 20);
+  AlignedBuffer piece(copy_piece_bytes);
   std::uint64_t offset = 0;
   while (result) {
     const auto got = disk.read(*source, offset, piece.span());
@@ -31,6 +36,32 @@ Result<void> copy_file(Disk& disk, const std::string& from, const std::string& d
   disk.close(*source);
   if (to) disk.close(*to);
   return result;
+}
+
+Result<bool> same_content(Disk& disk, const std::string& one, const std::string& other) {
+  auto first = disk.open(one, OpenMode::read);
+  if (!first) return std::unexpected(first.error());
+  auto second = disk.open(other, OpenMode::read);
+  if (!second) {
+    disk.close(*first);
+    return std::unexpected(second.error());
+  }
+  AlignedBuffer left(copy_piece_bytes);
+  AlignedBuffer right(copy_piece_bytes);
+  Result<bool> same = true;
+  for (std::uint64_t offset = 0; same && *same; offset += left.size()) {
+    const auto got_left = disk.read(*first, offset, left.span());
+    const auto got_right = disk.read(*second, offset, right.span());
+    if (!got_left || !got_right) {
+      same = std::unexpected(!got_left ? got_left.error() : got_right.error());
+    } else {
+      same = *got_left == *got_right && std::memcmp(left.data(), right.data(), *got_left) == 0;
+      if (*got_left < left.size()) break;
+    }
+  }
+  disk.close(*first);
+  disk.close(*second);
+  return same;
 }
 
 }  // namespace lockstep

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// copy_file: a copy of a file under another name of its directory, or in another one. Blocking, any Disk.
+/// A copy of a file under another name of its directory, or in another one; and whether two files are the same.
+/// Blocking, any Disk.
 
 #include <string>
 
@@ -13,5 +14,7 @@ namespace lockstep {
 /// Copies `from` to `directory`/`name`, durable when this returns. Replaces an older copy.
 [[nodiscard]] Result<void> copy_file(Disk& disk, const std::string& from, const std::string& directory,
                                      const std::string& name);
+/// Whether two files hold the same bytes.
+[[nodiscard]] Result<bool> same_content(Disk& disk, const std::string& one, const std::string& other);
 
 }  // namespace lockstep

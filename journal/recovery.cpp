@@ -352,12 +352,12 @@ Result<void> Recovery::enter_limbo() {
 Result<void> Recovery::settle() {
   segment_.close();
   if (damaged_) return keep_damage();
+  for (const std::string& name : files_.temporary)
+    if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
   if (auto entered = enter_limbo(); !entered) return entered;
   if (auto kept = keep_bad_copies(); !kept) return kept;
   if (auto dropped = drop_spares(); !dropped) return dropped;
   if (auto sealed = seal_last(); !sealed) return sealed;
-  for (const std::string& name : files_.temporary)
-    if (auto removed = disk_.remove(options_.directory + "/" + name); !removed) return removed;
   for (const std::uint64_t id : pruned_)
     if (auto removed = disk_.remove(path_of(id)); !removed) return removed;
   return disk_.sync_directory(options_.directory);

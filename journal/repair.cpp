@@ -222,10 +222,12 @@ std::string range_text(const Hole& hole) {
 std::string done_text(const Hole& hole) {
   const std::string name = segment_name(hole.segment_id);
   return hole.header == Hole::Header::restored
-             ? fmt::format("{}: its header is what it was again ({}); the damaged file is kept as {}.bad", name,
-                           hole.cause, name)
-             : fmt::format("{}: written anew from its sound blocks ({}); the damaged file is kept as {}.bad", name,
-                           hole.cause, name);
+             ? fmt::format(
+                   "{}: its header is what it was again ({}); the damaged file is kept, with .bad behind its name",
+                   name, hole.cause)
+             : fmt::format(
+                   "{}: written anew from its sound blocks ({}); the damaged file is kept, with .bad behind its name",
+                   name, hole.cause);
 }
 
 /// Writing a segment anew ends it where its sound blocks end: not to be done over what only an operator gives up.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "journal/segment_file.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "journal/directory.hpp"
@@ -30,7 +33,21 @@ Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHea
 
 Result<void> keep_bad_copy(Disk& disk, const std::string& directory, std::uint64_t segment_id) {
   const std::string name = segment_name(segment_id);
-  return copy_file(disk, directory + "/" + name, directory, name + ".bad");
+  const std::string path = directory + "/" + name;
+  const auto names = disk.list(directory);
+  if (!names) return std::unexpected(names.error());
+  std::string kept = name + ".bad";
+  for (int copies = 1; std::ranges::find(*names, kept) != names->end();
+       kept = fmt::format("{}.{}.bad", name, ++copies)) {
+    const auto equal = same_content(disk, path, directory + "/" + kept);
+    if (!equal) return std::unexpected(equal.error());
+    if (*equal) return disk.sync_directory(directory);
+  }
+  // A crash must leave no part of a copy under the name of a whole one.
+  const std::string temporary = name + ".bad.tmp";
+  if (auto copied = copy_file(disk, path, directory, temporary); !copied) return copied;
+  if (auto renamed = disk.rename(directory + "/" + temporary, directory + "/" + kept); !renamed) return renamed;
+  return disk.sync_directory(directory);
 }
 
 void SealBuilder::start(const SegmentHeader& segment, const HistoryPosition& before) {

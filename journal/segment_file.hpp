@@ -16,8 +16,8 @@ namespace lockstep {
 /// it has not landed yet. Finishes the header's checksum. On an Error what was half made is removed again.
 [[nodiscard]] Result<FileId> make_segment(Disk& disk, const std::string& directory, SegmentHeader& header);
 
-/// Copies a segment's file, as it is, to its name with ".bad" behind it: durable when this returns. Replaces an older
-/// copy.
+/// Copies a segment's file, as it is, to its name with ".bad" behind it, or ".2.bad" and so on: older copies stay, and
+/// what is kept already is not copied again. Durable when this returns.
 [[nodiscard]] Result<void> keep_bad_copy(Disk& disk, const std::string& directory, std::uint64_t segment_id);
 
 /// Gathers what a SEAL says while a segment grows.

@@ -274,6 +274,32 @@ Result<bool> has_hash_log(Disk& disk, const std::string& directory) {
   return std::ranges::find(*names, hash_log_name) != names->end();
 }
 
+Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory) {
+  const auto there = has_hash_log(disk, directory);
+  if (!there) return std::unexpected(there.error());
+  if (!*there) return std::vector<HashEntry>{};
+  auto content = read_hash_log(disk, directory);
+  if (content) return std::move(content->entries);
+  if (content.error().code == ErrorCode::incomplete) return std::vector<HashEntry>{};
+  return std::unexpected(content.error());
+}
+
+Result<void> check_hash_log(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
+                            std::uint64_t replica_id) {
+  const auto there = has_hash_log(disk, directory);
+  if (!there) return std::unexpected(there.error());
+  if (!*there) return {};
+  const std::string path = directory + "/" + hash_log_name;
+  auto file = disk.open(path, OpenMode::read);
+  if (!file) return std::unexpected(file.error());
+  const auto beginning = read_beginning(disk, *file, path);
+  disk.close(*file);
+  if (!beginning) return std::unexpected(beginning.error());
+  if (beginning->empty) return {};
+  if (auto checked = check_header(beginning->header, path); !checked) return checked;
+  return check_owner(beginning->header, path, cluster_id, replica_id);
+}
+
 Result<void> check_owner(const HashLogHeader& header, const std::string& path, const ClusterId& cluster_id,
                          std::uint64_t replica_id) {
   if (header.cluster_id == cluster_id && header.replica_id == replica_id) return {};

@@ -128,6 +128,11 @@ struct HashLogContent {
 /// ErrorCode::incomplete for a file that holds nothing, as a crash while it was made leaves it.
 [[nodiscard]] Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory);
 [[nodiscard]] Result<bool> has_hash_log(Disk& disk, const std::string& directory);
+/// The entries of a directory's log; none where there is no log, or one that holds nothing.
+[[nodiscard]] Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory);
+/// Whether HashLog::open() would take the directory's log, if it has one: an Error as from there. Changes nothing.
+[[nodiscard]] Result<void> check_hash_log(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
+                                          std::uint64_t replica_id);
 /// An Error of ErrorCode::incompatible for the log of another cluster or replica.
 [[nodiscard]] Result<void> check_owner(const HashLogHeader& header, const std::string& path,
                                        const ClusterId& cluster_id, std::uint64_t replica_id);

@@ -214,6 +214,17 @@ TEST_CASE("the last durable root is found past damage, and neither in another's 
   disk.overwrite(path, 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
   CHECK(last()->index == 98);
   CHECK(open_log(disk).error().code == ErrorCode::corrupt);
+  CHECK(check_hash_log(disk, "data", cluster, 0).error().code == ErrorCode::corrupt);
+}
+
+TEST_CASE("whether a log would be opened can be asked without opening it") {
+  MemoryDisk disk = new_disk();
+  CHECK(check_hash_log(disk, "data", cluster, 0));
+  CHECK(open_log(disk));
+  CHECK(check_hash_log(disk, "data", cluster, 0));
+  CHECK(check_hash_log(disk, "data", cluster, 1).error().code == ErrorCode::incompatible);
+  disk.flip_bit(path, 77);
+  CHECK(check_hash_log(disk, "data", cluster, 0));  // restored, as open() does
 }
 
 TEST_CASE("what open() cuts behind the history is told") {

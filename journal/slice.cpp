@@ -168,12 +168,13 @@ Result<void> Cut::write_batches() {
 
 /// What the live run came to, so that a replay of the slice has something to be compared with.
 Result<void> Cut::copy_roots() {
-  const auto recorded = read_hash_log(disk_, request_.from);
-  if (!recorded) return {};  // it may have none
+  const auto recorded = recorded_entries(disk_, request_.from);
+  if (!recorded) return std::unexpected(recorded.error());
+  if (recorded->empty()) return {};
   const HardState& state = reader_->hard_state();
   auto log = HashLog::open(disk_, request_.to, state.cluster_id, state.replica_id, slice_.last.index);
   if (!log) return std::unexpected(log.error());
-  for (const HashEntry& entry : recorded->entries)
+  for (const HashEntry& entry : *recorded)
     if (entry.index >= slice_.before.index && entry.index <= slice_.last.index)
       if (auto added = log->append(entry); !added) return added;
   return log->sync();

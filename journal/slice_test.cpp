@@ -88,6 +88,18 @@ TEST_CASE("a slice is not cut into a directory that holds anything, and an empty
   CHECK_FALSE(source.disk.list("out"));
 }
 
+TEST_CASE("a slice without the roots that could not be read is not passed off as one that had none") {
+  Source source;
+  source.disk.overwrite("in/" + std::string(hash_log_name), 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
+  const SliceRequest request{.from = "in", .to = "out", .first_seq = 1, .last_seq = 50};
+  const auto refused = cut_slice(source.disk, request);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("its header is damaged") != std::string::npos);
+  CHECK_FALSE(source.disk.list("out"));
+  REQUIRE(source.disk.remove("in/" + std::string(hash_log_name)));
+  CHECK(cut_slice(source.disk, request));
+}
+
 TEST_CASE("a reader passes damage and goes on with what is behind it") {
   Source source;
   const std::string path = "in/" + segment_name(2);

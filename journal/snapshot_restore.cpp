@@ -117,11 +117,11 @@ Result<void> make_hash_log(Disk& disk, const SnapshotRestore& restore, const Sna
   start.effects = header.effects;
   start.chain = header.chain;
   if (auto added = log->append(start); !added) return added;
-  const auto recorded = restore.journal ? read_hash_log(disk, *restore.journal) : Result<HashLogContent>{};
-  if (recorded)  // it may have none
-    for (const HashEntry& entry : recorded->entries)
-      if (entry.index >= header.index)
-        if (auto added = log->append(entry); !added) return added;
+  const auto recorded = restore.journal ? recorded_entries(disk, *restore.journal) : Result<std::vector<HashEntry>>{};
+  if (!recorded) return std::unexpected(recorded.error());
+  for (const HashEntry& entry : *recorded)
+    if (entry.index >= header.index)
+      if (auto added = log->append(entry); !added) return added;
   return log->sync();
 }
 

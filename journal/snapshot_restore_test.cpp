@@ -155,6 +155,20 @@ TEST_CASE("a restored directory's hash log begins with the snapshot, and goes on
   CHECK(read_hash_log(from.disk, target)->entries.size() == 1);
 }
 
+TEST_CASE("a directory is not restored without the roots that its source's hash log has and does not show") {
+  Source from(20);
+  const HardState state = look_at_hard_state(from.disk, source).value();
+  const std::string path = source + "/" + hash_log_name;
+  REQUIRE(HashLog::open(from.disk, source, state.cluster_id, state.replica_id, 60));
+  from.disk.overwrite(path, 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
+  const auto refused = restore_directory(from.disk, from.order(true));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("its header is damaged") != std::string::npos);
+  CHECK_FALSE(from.disk.list(target));
+  REQUIRE(from.disk.remove(path));
+  CHECK(restore_directory(from.disk, from.order(true)));
+}
+
 /// Another life of the source's history: equal up to a batch, different behind it.
 void write_fork(MemoryDisk& disk, const std::string& directory, const Source& from, std::uint64_t equal_up_to) {
   const ExampleSnapshot common(position_after(from.history[equal_up_to - 1]),

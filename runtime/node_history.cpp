@@ -5,6 +5,8 @@
 #include <random>
 
 #include "base/log.hpp"
+#include "journal/hard_state.hpp"
+#include "journal/hash_log.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/skips.hpp"
 #include "runtime/node_parts.hpp"
@@ -46,6 +48,9 @@ Result<void> Node::Parts::look_before_settling() {
                 fmt::format("{}: written by other actors than this program has (application {:016x}, here {:016x}); "
                             "serve it with the program that wrote it",
                             config.data, genesis.application, application.digest()));
+  const auto state = look_at_hard_state(disk, config.data);
+  if (!state) return std::unexpected(state.error());
+  if (auto sound = check_hash_log(disk, config.data, state->cluster_id, state->replica_id); !sound) return sound;
   return validate(genesis);
 }
 

@@ -17,6 +17,15 @@ from node import Node, Redis, run
 bank, kv, lockstep = sys.argv[1:]
 
 
+def contents(directory):
+    """Of each file in it, by name."""
+    found = {}
+    for name in os.listdir(directory):
+        with open(os.path.join(directory, name), "rb") as file:
+            found[name] = file.read()
+    return found
+
+
 def refused(status, words, *command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}\n{done.stdout}"
@@ -317,14 +326,17 @@ def a_hash_log_that_holds_nothing_is_made_anew():
             assert "made anew" in node.log_text(), node.log_text()
     with open(path, "r+b") as file:
         file.write(bytes(128))
+    serve = [bank, "serve", "--data", hollow, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+    left = contents(hollow)
     refused(3, [path], lockstep, "journal", "verify", hollow)
-    refused(3, [path, "header is damaged"], bank, "serve", "--data", hollow, "--listen", "127.0.0.1:0", "--admin",
-            "127.0.0.1:0")
+    refused(3, [path, "header is damaged"], *serve)
+    assert contents(hollow) == left
     shutil.copyfile(work + "/other-cluster/hashlog", path)
     refused(4, ["belongs to another cluster"], bank, "replay", "verify", "--data", hollow)
     refused(4, ["INCOMPATIBLE", "belongs to another cluster"], lockstep, "hash", "compare", work + "/first", hollow)
-    refused(4, ["belongs to another cluster"], bank, "serve", "--data", hollow, "--listen", "127.0.0.1:0", "--admin",
-            "127.0.0.1:0")
+    left = contents(hollow)
+    refused(4, ["belongs to another cluster"], *serve)
+    assert contents(hollow) == left
 
 
 def a_wrong_record_is_a_divergence():

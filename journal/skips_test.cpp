@@ -6,6 +6,7 @@
 #include "journal/hash_log.hpp"
 #include "journal/inspect.hpp"
 #include "journal/reader.hpp"
+#include "journal/slice.hpp"
 #include "journal/testing/journal_run.hpp"
 #include "journal/testing/memory_disk.hpp"
 
@@ -58,6 +59,8 @@ TEST_CASE("a hard state from before the first skip is named, and the next start 
   disk.put("/j/hardstate", older);
   CHECK(read_skips(disk, "/j").value().empty());
   CHECK(read_skips(disk, "/j", true).value() == std::vector<std::uint64_t>{17});
+  REQUIRE(cut_slice(disk, {.from = "/j", .to = "/slice", .first_seq = 1}));
+  CHECK(read_skips(disk, "/slice").value() == std::vector<std::uint64_t>{17});
   const auto info = inspect_journal(disk, "/j", InspectDepth::blocks);
   REQUIRE(info);
   REQUIRE(info->findings.size() == 1);

@@ -11,6 +11,7 @@
 #include "journal/hash_log.hpp"
 #include "journal/reader.hpp"
 #include "journal/segment_builder.hpp"
+#include "journal/skips.hpp"
 #include "journal/snapshots.hpp"
 
 namespace lockstep {
@@ -45,6 +46,7 @@ class Cut {
   std::uint64_t schema_id_ = 0;  ///< of its batches
   std::unique_ptr<SegmentBuilder> segment_;
   HistoryPosition position_;
+  bool has_skips_ = false;  ///< a hard state restored from before the first skip does not know of it
   Slice slice_;
 };
 
@@ -138,7 +140,7 @@ Result<void> Cut::count_skip(const BatchView& batch) {
 Result<void> Cut::write_batches() {
   position_ = reader_->position();
   slice_.before = position_;
-  const bool has_skips = (reader_->hard_state().flags & hard_state_has_skips) != 0;
+  has_skips_ = (reader_->hard_state().flags & hard_state_has_skips) != 0;
   bool ended = false;
   for (;;) {
     const auto batch = reader_->next();
@@ -146,7 +148,7 @@ Result<void> Cut::write_batches() {
     if (!*batch) break;
     const BatchHeader& header = *(*batch)->header;
     ended = ended || header.first_seq > request_.last_seq;
-    if (ended && !has_skips) break;
+    if (ended && !has_skips_) break;
     if (ended) {
       if (auto counted = count_skip(**batch); !counted) return counted;
       continue;
@@ -157,6 +159,7 @@ Result<void> Cut::write_batches() {
     if (segment_ == nullptr)
       if (auto begun = begin_segment(header.schema_id); !begun) return begun;
     if (auto added = segment_->add(batch_block(header), (*batch)->payload); !added) return added;
+    if (is_skip(**batch)) has_skips_ = true;
     position_ = position_after(header);
   }
   if (position_.seq < request_.first_seq)
@@ -186,6 +189,7 @@ Result<void> Cut::write_hard_state() {
   state.cluster_id = source.cluster_id;
   state.replica_id = source.replica_id;
   state.flags = source.flags;
+  if (has_skips_) state.flags |= hard_state_has_skips;
   state.incarnation = source.incarnation;
   state.oldest_segment_id = oldest_segment_id_;
   state.newest_segment_id = header_.segment_id;

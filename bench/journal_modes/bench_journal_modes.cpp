@@ -251,6 +251,35 @@ void measure_latency(double seconds, const Results& results, Table& figures) {
   results.plot("durable latency", plot);
 }
 
+/// What a thread costs that spins on the CPU from which the disk is written (docs/failure-modes.md).
+void measure_beside_spinner(double seconds, Table& figures) {
+  const ScratchDirectory directory;
+  const DurableLoad load(disk_block_bytes, 50);
+  const int here = allowed_cpus().front();
+  const auto p50_us = [](const Histogram& run) {
+    return Sample{static_cast<double>(run.percentile(50)) / 1000, false};
+  };
+  const auto beside = [&](auto measure) {
+    return [&, measure] {
+      const Spinner spinner(here);
+      return p50_us((load.*measure)(directory.path()));
+    };
+  };
+  const auto alone = [&](auto measure) { return [&, measure] { return p50_us((load.*measure)(directory.path())); }; };
+  const std::vector<Case> cases{
+      {"journal", alone(&DurableLoad::journal_latency_ns)},
+      {"journal, beside a spinner", beside(&DurableLoad::journal_latency_ns)},
+      {"WRITE, then FSYNC", alone(&DurableLoad::raw_latency_ns)},
+      {"WRITE, then FSYNC, beside a spinner", beside(&DurableLoad::raw_latency_ns)},
+      {"WRITE with RWF_DSYNC", alone(&DurableLoad::dsync_latency_ns)},
+      {"WRITE with RWF_DSYNC, beside a spinner", beside(&DurableLoad::dsync_latency_ns)},
+  };
+  const Series series = run_plain_rounds(cases, seconds);
+  fmt::print("\ndurable latency of one record with and without a spinner on the same CPU (p50, us)\n{}",
+             table_of(series, Better::lower).text());
+  add_durable_figures(figures, series, Better::lower, "beside a spinner", "p50", "us");
+}
+
 int run(const Options& options) {
   fmt::print("{}", describe_machine());
   if (allowed_cpus().size() < 2)
@@ -266,6 +295,7 @@ int run(const Options& options) {
   pin_to_cpu(allowed_cpus().front());
   measure_group_commit(options.seconds * 0.1, figures);
   measure_latency(options.seconds * 0.1, results, figures);
+  measure_beside_spinner(options.seconds * 0.05, figures);
   results.figures(figures);
   return 0;
 }

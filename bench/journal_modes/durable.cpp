@@ -2,6 +2,7 @@
 #include "bench/journal_modes/durable.hpp"
 
 #include <fmt/format.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -106,9 +107,10 @@ class RawFile {
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
 
-  void write_next() {
+  void write_next(int flags = 0) {
     ring_.queue({io::TagKind::write, 0, 0}, [&](io_uring_sqe* entry) {
       io_uring_prep_write(entry, static_cast<int>(file_), block_.data(), static_cast<unsigned>(block_.size()), offset_);
+      entry->rw_flags = flags;
     });
     offset_ += block_.size();
   }
@@ -220,6 +222,18 @@ Histogram DurableLoad::raw_latency_ns(const std::string& directory) const {
     while (file.writes < i) file.wait();
     file.sync();
     while (file.syncs < i) file.wait();
+    latency_ns.add(static_cast<std::uint64_t>(SystemClock{}.steady_ns() - began_ns));
+  }
+  return latency_ns;
+}
+
+Histogram DurableLoad::dsync_latency_ns(const std::string& directory) const {
+  RawFile file(directory + "/raw", blocks_->block_bytes);
+  Histogram latency_ns;
+  for (std::uint32_t i = 1; i <= blocks_->batches.size(); ++i) {
+    const std::int64_t began_ns = SystemClock{}.steady_ns();
+    file.write_next(RWF_DSYNC);
+    while (file.writes < i) file.wait();
     latency_ns.add(static_cast<std::uint64_t>(SystemClock{}.steady_ns() - began_ns));
   }
   return latency_ns;

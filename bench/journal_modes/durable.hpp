@@ -31,6 +31,8 @@ class DurableLoad {
   /// Nanoseconds from a block's append until it was durable, one at a time.
   [[nodiscard]] Histogram journal_latency_ns(const std::string& directory) const;
   [[nodiscard]] Histogram raw_latency_ns(const std::string& directory) const;
+  /// The same by one write that is its own sync (RWF_DSYNC).
+  [[nodiscard]] Histogram dsync_latency_ns(const std::string& directory) const;
 
   [[nodiscard]] double bytes() const;
 

@@ -158,6 +158,7 @@ std::vector<Case> round_trip_cases() {
   std::vector<Case> cases;
   cases.push_back(round_trip_case<Item, OursSingle<Item>>("lockstep single"));
   cases.push_back(round_trip_case<Item, OursLazy<Item>>("lockstep lazy, published"));
+  cases.push_back(round_trip_case<Item, Flagged<Item>>("a number in each slot"));
   cases.push_back(round_trip_case<Item, Article<Item>>("article single"));
   cases.push_back(round_trip_case<Item, BoostSingle<Item>>("boost single"));
   cases.push_back(round_trip_case<Item, Moodycamel<Item>>("moodycamel single"));

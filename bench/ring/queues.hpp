@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "bench/ring/article_ring.hpp"
+#include "bench/ring/flag_ring.hpp"
 #include "bench/ring/items.hpp"
 #include "bench/ring/trick_ring.hpp"
 #include "runtime/ring/byte_ring.hpp"
@@ -29,6 +30,15 @@ inline constexpr std::size_t capacity_items = 4096;
 template <class Item>
 struct Article {
   ArticleRing<Item, capacity_items> ring;
+  bool push(const Item& item) { return ring.push(item); }
+  void pushed_all() {}
+  bool pop(Item& item) { return ring.pop(item); }
+  void popped_all() {}
+};
+
+template <class Item>
+struct Flagged {
+  FlagRing<Item, capacity_items> ring;
   bool push(const Item& item) { return ring.push(item); }
   void pushed_all() {}
   bool pop(Item& item) { return ring.pop(item); }

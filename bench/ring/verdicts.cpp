@@ -71,8 +71,9 @@ std::string judge_round_trips(const Series& series) {
   if (!floor) return "round trip over the probe's: too few samples\n";
   std::string text = fmt::format(
       "round trip over the probe's {:.0f} ns in {}. Index rings hand over two lines each way, the item's and the\n"
-      "position's; a ring with a flag in each slot hands over one, but publishes every item. lockstep has none of "
-      "those.\n",
+      "position's; a ring with a number in each slot hands over one where both fit, but publishes every item: "
+      "lockstep, "
+      "whose agents hand over many frames at once, has none.\n",
       *floor, regime_name(regime));
   for (const Outcome& outcome : series.outcomes) {
     const auto median = outcome.median(regime);

@@ -48,6 +48,19 @@ bool pin_to_cpu(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
+Spinner::Spinner(int cpu)
+    : thread_([this, cpu] {
+        const sched_param ordinary{};
+        pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
+        pin_to_cpu(cpu);
+        while (!stop_.load(std::memory_order_relaxed)) cpu_relax();
+      }) {}
+
+Spinner::~Spinner() {
+  stop_.store(true, std::memory_order_relaxed);
+  thread_.join();
+}
+
 PairTiming run_pair(const std::function<void()>& first, const std::function<void()>& second) {
   LOCKSTEP_ASSERT(allowed_cpus().size() >= 2, "a pair needs two CPUs; main() checks for them");
   using clock = std::chrono::steady_clock;

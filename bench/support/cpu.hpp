@@ -3,7 +3,9 @@
 
 /// Where a measurement runs: pinning, and two threads started together on two CPUs. Linux only.
 
+#include <atomic>
 #include <functional>
+#include <thread>
 #include <vector>
 
 namespace lockstep::bench {
@@ -13,6 +15,19 @@ namespace lockstep::bench {
 
 /// Pins the calling thread; false when the kernel refuses.
 bool pin_to_cpu(int cpu);
+
+/// A thread of ordinary priority that keeps a CPU busy, and never yields it, while this lives.
+class Spinner {
+ public:
+  explicit Spinner(int cpu);
+  ~Spinner();
+  Spinner(const Spinner&) = delete;
+  Spinner& operator=(const Spinner&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};  ///< relaxed: nothing else is handed over
+  std::thread thread_;
+};
 
 /// What running two things side by side took.
 struct PairTiming {

@@ -23,8 +23,8 @@ class DurableLoad {
   DurableLoad(const DurableLoad&) = delete;
   DurableLoad& operator=(const DurableLoad&) = delete;
 
-  /// Seconds until all blocks were durable, eight in flight, one sync at a time which covers all that was written when
-  /// it began.
+  /// Seconds until all blocks were durable, eight in flight, each submitted when it is appended, and one sync at a
+  /// time, which covers all that was written when it began.
   [[nodiscard]] double journal_seconds(const std::string& directory) const;
   [[nodiscard]] double raw_seconds(const std::string& directory) const;
 

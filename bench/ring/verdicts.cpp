@@ -71,9 +71,8 @@ std::string judge_round_trips(const Series& series) {
   if (!floor) return "round trip over the probe's: too few samples\n";
   std::string text = fmt::format(
       "round trip over the probe's {:.0f} ns in {}. Index rings hand over two lines each way, the item's and the\n"
-      "position's; a ring with a number in each slot hands over one where both fit, but publishes every item: "
-      "lockstep, "
-      "whose agents hand over many frames at once, has none.\n",
+      "position's; a ring with a number in each slot hands over one where both fit, but publishes every item:\n"
+      "lockstep, whose agents hand over many frames at once, has none.\n",
       *floor, regime_name(regime));
   for (const Outcome& outcome : series.outcomes) {
     const auto median = outcome.median(regime);

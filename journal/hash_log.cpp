@@ -28,8 +28,8 @@ std::uint64_t offset_of(std::uint64_t entry) {
 
 Result<void> check_header(const HashLogHeader& header, const std::string& path) {
   if (header.magic != hash_log_magic || header.checksum != checksum_of(header))
-    return fail(ErrorCode::corrupt, fmt::format("{}: its header is damaged; remove the file: the next start derives it "
-                                                "again from the journal",
+    return fail(ErrorCode::corrupt, fmt::format("{}: its header is damaged; move the file away: the next start derives "
+                                                "again what the journal has the messages for",
                                                 path));
   if (header.version != journal_version || header.flags != 0 || header.endian != endian_marker ||
       !all_zero(std::as_bytes(std::span(header.zero))))
@@ -93,7 +93,7 @@ Result<Beginning> read_beginning(Disk& disk, FileId file, const std::string& pat
     if (*last)
       return fail(ErrorCode::corrupt,
                   fmt::format("{}: its header is damaged: zeros, with entries up to batch {} behind it; move the file "
-                              "away: the next start derives it again from the journal",
+                              "away: the next start derives again what the journal has the messages for",
                               path, (*last)->index));
   }
   restore(beginning.header);
@@ -274,14 +274,23 @@ Result<bool> has_hash_log(Disk& disk, const std::string& directory) {
   return std::ranges::find(*names, hash_log_name) != names->end();
 }
 
-Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory) {
+Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
+                                                std::uint64_t replica_id, std::uint64_t last_index) {
   const auto there = has_hash_log(disk, directory);
   if (!there) return std::unexpected(there.error());
   if (!*there) return std::vector<HashEntry>{};
   auto content = read_hash_log(disk, directory);
-  if (content) return std::move(content->entries);
-  if (content.error().code == ErrorCode::incomplete) return std::vector<HashEntry>{};
-  return std::unexpected(content.error());
+  if (!content && content.error().code == ErrorCode::incomplete) return std::vector<HashEntry>{};
+  if (!content) return std::unexpected(content.error());
+  const std::string path = directory + "/" + hash_log_name;
+  if (auto owned = check_owner(content->header, path, cluster_id, replica_id); !owned)
+    return std::unexpected(owned.error());
+  const bool reaches = !content->entries.empty() && content->entries.back().index >= last_index;
+  if (content->torn_bytes != 0 && !reaches)
+    return fail(ErrorCode::incomplete,
+                fmt::format("{}; start the node once, which derives it again, or move the file away to go on without",
+                            describe_torn(*content, directory)));
+  return std::move(content->entries);
 }
 
 Result<void> check_hash_log(Disk& disk, const std::string& directory, const ClusterId& cluster_id,

@@ -128,8 +128,11 @@ struct HashLogContent {
 /// ErrorCode::incomplete for a file that holds nothing, as a crash while it was made leaves it.
 [[nodiscard]] Result<HashLogContent> read_hash_log(Disk& disk, const std::string& directory);
 [[nodiscard]] Result<bool> has_hash_log(Disk& disk, const std::string& directory);
-/// The entries of a directory's log; none where there is no log, or one that holds nothing.
-[[nodiscard]] Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory);
+/// The entries of a directory's log; none where there is no log, or one that holds nothing. Refuses another's, and one
+/// that is damaged before it comes to `last_index`: what it recorded is not passed off as all that there was.
+[[nodiscard]] Result<std::vector<HashEntry>> recorded_entries(Disk& disk, const std::string& directory,
+                                                              const ClusterId& cluster_id, std::uint64_t replica_id,
+                                                              std::uint64_t last_index);
 /// Whether HashLog::open() would take the directory's log, if it has one: an Error as from there. Changes nothing.
 [[nodiscard]] Result<void> check_hash_log(Disk& disk, const std::string& directory, const ClusterId& cluster_id,
                                           std::uint64_t replica_id);

@@ -171,10 +171,10 @@ Result<void> Cut::write_batches() {
 
 /// What the live run came to, so that a replay of the slice has something to be compared with.
 Result<void> Cut::copy_roots() {
-  const auto recorded = recorded_entries(disk_, request_.from);
+  const HardState& state = reader_->hard_state();
+  const auto recorded = recorded_entries(disk_, request_.from, state.cluster_id, state.replica_id, slice_.last.index);
   if (!recorded) return std::unexpected(recorded.error());
   if (recorded->empty()) return {};
-  const HardState& state = reader_->hard_state();
   auto log = HashLog::open(disk_, request_.to, state.cluster_id, state.replica_id, slice_.last.index);
   if (!log) return std::unexpected(log.error());
   for (const HashEntry& entry : *recorded)

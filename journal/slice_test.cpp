@@ -100,6 +100,34 @@ TEST_CASE("a slice without the roots that could not be read is not passed off as
   CHECK(cut_slice(source.disk, request));
 }
 
+TEST_CASE("a slice takes no roots over from another cluster's hash log") {
+  Source source;
+  MemoryDisk other;
+  REQUIRE(other.make_directory("in"));
+  REQUIRE(HashLog::open(other, "in", ClusterId{7, 7}, 0, 40));
+  const auto foreign = other.bytes("in/" + std::string(hash_log_name));
+  source.disk.put("in/" + std::string(hash_log_name), {foreign.begin(), foreign.end()});
+  const auto refused = cut_slice(source.disk, {.from = "in", .to = "out", .first_seq = 1, .last_seq = 50});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::incompatible);
+  CHECK_FALSE(source.disk.list("out"));
+}
+
+TEST_CASE("a hash log that is damaged may be cut from up to where it is sound") {
+  Source source;
+  const std::string path = "in/" + std::string(hash_log_name);
+  source.disk.overwrite(path, sizeof(HashLogHeader) + 2 * sizeof(HashEntry) + 50, std::vector(1, std::byte{0xff}));
+  const auto seq_of = [&](std::size_t batch) { return position_after(source.history[batch - 1]).seq; };
+  const auto before = cut_slice(source.disk, {.from = "in", .to = "before", .first_seq = 1, .last_seq = seq_of(20)});
+  REQUIRE_MESSAGE(before, before.error().message);
+  CHECK(read_hash_log(source.disk, "before")->entries.size() == 2);
+  const auto beyond = cut_slice(source.disk, {.from = "in", .to = "beyond", .first_seq = 1, .last_seq = seq_of(21)});
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().code == ErrorCode::incomplete);
+  CHECK(beyond.error().message.find("behind batch 20") != std::string::npos);
+  CHECK_FALSE(source.disk.list("beyond"));
+}
+
 TEST_CASE("a reader passes damage and goes on with what is behind it") {
   Source source;
   const std::string path = "in/" + segment_name(2);

@@ -117,7 +117,9 @@ Result<void> make_hash_log(Disk& disk, const SnapshotRestore& restore, const Sna
   start.effects = header.effects;
   start.chain = header.chain;
   if (auto added = log->append(start); !added) return added;
-  const auto recorded = restore.journal ? recorded_entries(disk, *restore.journal) : Result<std::vector<HashEntry>>{};
+  const auto recorded = restore.journal
+                            ? recorded_entries(disk, *restore.journal, state.cluster_id, state.replica_id, UINT64_MAX)
+                            : Result<std::vector<HashEntry>>{};
   if (!recorded) return std::unexpected(recorded.error());
   for (const HashEntry& entry : *recorded)
     if (entry.index >= header.index)

@@ -159,11 +159,24 @@ TEST_CASE("a directory is not restored without the roots that its source's hash 
   Source from(20);
   const HardState state = look_at_hard_state(from.disk, source).value();
   const std::string path = source + "/" + hash_log_name;
-  REQUIRE(HashLog::open(from.disk, source, state.cluster_id, state.replica_id, 60));
-  from.disk.overwrite(path, 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
+  std::string_view why;
+  SUBCASE("as its header is damaged") {
+    REQUIRE(HashLog::open(from.disk, source, state.cluster_id, state.replica_id, 60));
+    from.disk.overwrite(path, 0, std::vector(sizeof(HashLogHeader), std::byte{0x5a}));
+    why = "its header is damaged";
+  }
+  SUBCASE("as its end is damaged") {
+    REQUIRE(HashLog::open(from.disk, source, state.cluster_id, state.replica_id, 60));
+    from.disk.overwrite(path, sizeof(HashLogHeader), std::vector(sizeof(HashEntry), std::byte{0x5a}));
+    why = "its last 128 bytes are damaged";
+  }
+  SUBCASE("as it is another cluster's") {
+    REQUIRE(HashLog::open(from.disk, source, ClusterId{7, 7}, state.replica_id, 60));
+    why = "belongs to another cluster";
+  }
   const auto refused = restore_directory(from.disk, from.order(true));
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.find("its header is damaged") != std::string::npos);
+  CHECK(refused.error().message.find(why) != std::string::npos);
   CHECK_FALSE(from.disk.list(target));
   REQUIRE(from.disk.remove(path));
   CHECK(restore_directory(from.disk, from.order(true)));

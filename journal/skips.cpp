@@ -59,6 +59,12 @@ Result<void> check_legal(Disk& disk, const std::string& directory, std::uint64_t
   if (found.batch <= found.snapshot_index)
     return fail(ErrorCode::usage, fmt::format("{}: seq {} was executed: it is in the snapshot of batch {}", directory,
                                               seq, found.snapshot_index));
+  const auto has_roots = has_hash_log(disk, directory);
+  if (!has_roots) return std::unexpected(has_roots.error());
+  if (!*has_roots)
+    return fail(ErrorCode::incomplete, fmt::format("{} has no {}, so it cannot be told whether seq {} was executed; "
+                                                   "start the node once, which makes it anew",
+                                                   directory, hash_log_name, seq));
   const auto roots = read_hash_log(disk, directory);
   if (!roots) return std::unexpected(roots.error());
   if (roots->torn_bytes != 0)
@@ -139,12 +145,16 @@ Result<std::vector<std::uint64_t>> read_skips(Disk& disk, const std::string& dir
 
 Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq,
                                   std::optional<std::uint64_t> deadly, std::int64_t now_ns,
-                                  const JournalOptions& options) {
-  auto recovered = recover(disk, {.directory = directory, .create = false});
+                                  const JournalOptions& options, std::vector<Finding>* findings) {
+  Surroundings found;
+  const auto look = [&]() -> Result<void> {
+    auto looked = look_around(disk, directory, seq);
+    if (!looked) return std::unexpected(looked.error());
+    found = std::move(*looked);
+    return check_legal(disk, directory, seq, deadly, found);
+  };
+  auto recovered = recover(disk, {.directory = directory, .create = false, .consent = look}, findings);
   if (!recovered) return std::unexpected(recovered.error());
-  const auto found = look_around(disk, directory, seq);
-  if (!found) return std::unexpected(found.error());
-  if (auto legal = check_legal(disk, directory, seq, deadly, *found); !legal) return std::unexpected(legal.error());
 
   // The flag first: one without a skip costs a look, a skip without the flag would be overlooked.
   HardState flagged = recovered->hard_state.value();
@@ -152,9 +162,9 @@ Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std:
   if (auto stored = recovered->hard_state.store(flagged); !stored) return std::unexpected(stored.error());
 
   const HistoryPosition after = recovered->position;
-  auto writer = JournalWriter::open(disk, std::move(*recovered), options, found->schema);
+  auto writer = JournalWriter::open(disk, std::move(*recovered), options, found.schema);
   if (!writer) return std::unexpected(writer.error());
-  const SkipBatch batch(after, seq, now_ns, found->schema_id);
+  const SkipBatch batch(after, seq, now_ns, found.schema_id);
   if (auto room = turn_until(**writer, [&] { return (*writer)->can_append(); }); !room)
     return std::unexpected(room.error());
   (*writer)->append(batch.view());

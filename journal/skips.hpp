@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "journal/disk.hpp"
+#include "journal/verdict.hpp"
 #include "journal/writer.hpp"
 
 namespace lockstep {
@@ -32,9 +33,11 @@ namespace lockstep {
 /// durable when it returns, with the sequence number of the skip itself. `deadly` is the one that a node halts before
 /// (runtime/breadcrumbs.hpp), and no other may be passed over: whatever else is in the journal was executed, perhaps
 /// answered, or will be, and without it there would be another history. Refuses, too, one that the journal does not
-/// hold, and one that a recorded root or a snapshot shows to have been executed.
+/// hold, and one that a recorded root or a snapshot shows to have been executed. A refusal changes nothing; else what a
+/// start would cut or make good is, and is told in `findings`.
 [[nodiscard]] Result<std::uint64_t> append_skip(Disk& disk, const std::string& directory, std::uint64_t seq,
                                                 std::optional<std::uint64_t> deadly, std::int64_t now_ns,
-                                                const JournalOptions& options = {});
+                                                const JournalOptions& options = {},
+                                                std::vector<Finding>* findings = nullptr);
 
 }  // namespace lockstep

@@ -74,11 +74,13 @@ TEST_CASE("a hard state from before the first skip is named, and the next start 
 TEST_CASE("what the journal does not hold, or holds a skip of, cannot be skipped") {
   MemoryDisk disk;
   write_ten_batches(disk);
+  const MemoryDisk before = disk.copy();
   for (const std::uint64_t seq : {0U, 21U, 1000U}) {
     const auto refused = append_skip(disk, "/j", seq, seq, 0, small_journal);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message.find("holds no seq") != std::string::npos);
   }
+  CHECK(disk.has_files_of(before));
   REQUIRE(append_skip(disk, "/j", 9, 9, 0, small_journal));
   CHECK(append_skip(disk, "/j", 9, 9, 0, small_journal).error().message.find("skipped already") != std::string::npos);
   CHECK_FALSE(append_skip(disk, "/nowhere", 9, 9, 0, small_journal));
@@ -110,6 +112,16 @@ TEST_CASE("what was executed past cannot be skipped") {
   }
   CHECK(append_skip(disk, "/j", 12, 12, 0, small_journal).error().message.find("was executed") != std::string::npos);
   CHECK(append_skip(disk, "/j", 13, 13, 0, small_journal));
+}
+
+TEST_CASE("where there is no hash log nothing can be skipped, until a start has made one") {
+  MemoryDisk disk;
+  write_ten_batches(disk);
+  REQUIRE(disk.remove("/j/hashlog"));
+  const auto refused = append_skip(disk, "/j", 9, 9, 0, small_journal);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::incomplete);
+  CHECK(refused.error().message.find("start the node once") != std::string::npos);
 }
 
 TEST_CASE("what a damaged hash log does not tell cannot be skipped, until a start has cut it") {

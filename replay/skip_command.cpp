@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "journal/directory.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/skips.hpp"
@@ -31,8 +32,10 @@ ExitCode skip_command(const SkipOptions& options) {
   PosixDisk disk;
   const auto deadly = deadly_seq(disk, options.data);
   if (!deadly) return report(deadly.error());
-  const auto seq = append_skip(disk, options.data, options.seq, *deadly, SystemClock().real_ns());
+  std::vector<Finding> findings;
+  const auto seq = append_skip(disk, options.data, options.seq, *deadly, SystemClock().real_ns(), {}, &findings);
   if (!seq) return report(seq.error());
+  for (const Finding& finding : findings) log(LogLevel::warning, "journal", "{}", describe(finding));
   if (options.json) {
     print_json_line(
         {{"schema", "lockstep.skip/1"}, {"data", options.data}, {"skipped_seq", options.seq}, {"order_seq", *seq}});

@@ -35,6 +35,7 @@ Result<void> copy_file(Disk& disk, const std::string& from, const std::string& d
   if (result) result = disk.sync_directory(directory);
   disk.close(*source);
   if (to) disk.close(*to);
+  if (!result) static_cast<void>(disk.remove(copy_path));  // a part of a copy only takes space
   return result;
 }
 

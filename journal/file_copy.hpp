@@ -11,7 +11,8 @@
 
 namespace lockstep {
 
-/// Copies `from` to `directory`/`name`, durable when this returns. Replaces an older copy.
+/// Copies `from` to `directory`/`name`, durable when this returns. Replaces an older copy. On an Error no part of one
+/// is left.
 [[nodiscard]] Result<void> copy_file(Disk& disk, const std::string& from, const std::string& directory,
                                      const std::string& name);
 /// Whether two files hold the same bytes.

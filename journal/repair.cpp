@@ -55,7 +55,9 @@ Result<void> write_header(Disk& disk, const std::string& directory, std::uint64_
   auto result = disk.write(*file, 0, sector.span());
   if (result) result = disk.sync(*file);
   disk.close(*file);
-  return result ? replace_segment(disk, directory, id, directory + "/" + name) : result;
+  if (result) result = replace_segment(disk, directory, id, directory + "/" + name);
+  if (!result) static_cast<void>(disk.remove(directory + "/" + name));
+  return result;
 }
 
 class Filling {
@@ -209,8 +211,9 @@ Result<std::size_t> Filling::run() {
     result = write_file(file, filled);
   }
   if (result) result = replace_segment(disk_, directory_, hole_.segment_id, temporary);
-  if (!result) return std::unexpected(result.error());
-  return filled;
+  if (result) return filled;
+  static_cast<void>(disk_.remove(temporary));
+  return std::unexpected(result.error());
 }
 
 std::string range_text(const Hole& hole) {
@@ -292,13 +295,19 @@ Result<RepairReport> repair_journal(Disk& disk, const std::string& directory, bo
     }
   }
   if (!report.left.empty() || !accept_tail) return report;
+  const auto info = inspect_journal(disk, directory, InspectDepth::blocks);
+  if (!info) return std::unexpected(info.error());
+  // Without one there is nothing to give up, and all else is the next start's.
+  if (std::ranges::find(info->findings, TailClass::ambiguous, &Finding::tail) == info->findings.end()) return report;
   std::vector<Finding> findings;
   const auto recovered = recover(disk, {.directory = directory, .create = false, .accept_tail = true}, &findings);
   if (!recovered) return std::unexpected(recovered.error());
   for (const Finding& finding : findings)
-    report.done.push_back(fmt::format(
-        "{}; cut: the history ends at batch {}{}", describe(finding), recovered->position.index,
-        finding.tail == TailClass::ambiguous ? "; the file is kept as it was with .bad behind its name" : ""));
+    report.done.push_back(
+        finding.tail == TailClass::ambiguous
+            ? fmt::format("{}; cut: the history ends at batch {}; the file is kept as it was with .bad behind its name",
+                          describe(finding), recovered->position.index)
+            : fmt::format("{}; cut, or left out, as a start does", describe(finding)));
   return report;
 }
 

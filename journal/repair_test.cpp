@@ -305,6 +305,29 @@ TEST_CASE("a power cut at any step of entering limbo never leaves a cut log with
   CHECK(cut_logs > 0);
 }
 
+TEST_CASE("an operator's word for a cut changes nothing where there is nothing to give up") {
+  MemoryDisk disk;
+  std::vector<BatchHeader> history;
+  bool closed = false;
+  SUBCASE("of a journal that was closed") {
+    closed = true;
+  }
+  SUBCASE("of one that was killed") {}
+  {
+    auto run = JournalRun::start(disk, directory, history, 1);
+    REQUIRE(run);
+    for (int i = 0; i < 12; ++i) REQUIRE((*run)->append_random());
+    REQUIRE((*run)->settle());
+    if (closed) REQUIRE((*run)->writer().close());
+  }
+  MemoryDisk left = disk.copy();
+  const MemoryDisk before = left.copy();
+  const auto report = repair_journal(left, directory, true);
+  REQUIRE_MESSAGE(report, report.error().message);
+  CHECK(report->done.empty());
+  CHECK(left.has_files_of(before));
+}
+
 TEST_CASE("a stand-alone node is refused an ambiguous tail until an operator accepts the cut") {
   Ambiguous journal;
   CHECK_FALSE(recover(journal.disk, {.directory = directory}));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "journal/hash_log.hpp"
 #include "journal/inspect.hpp"
 #include "journal/posix_disk.hpp"
 #include "journal/repair.hpp"
@@ -56,10 +57,14 @@ void print_text(const Repaired& repaired) {
     for (const Finding& finding : repaired.findings) fmt::print("{}\n", describe(finding));
   const bool ambiguous = std::ranges::any_of(
       repaired.findings, [](const Finding& finding) { return finding.tail == TailClass::ambiguous; });
+  const bool only_roots = std::ranges::all_of(
+      repaired.findings, [](const Finding& finding) { return finding.file.ends_with(hash_log_name); });
   if (repaired.sound) {
     fmt::print("{}\n", repaired.report.done.empty() ? "nothing to repair" : "repaired: the journal is sound");
   } else if (!repaired.report.left.empty()) {
     fmt::print("NOT REPAIRED: batches are missing; restore the directory from a backup or from another replica\n");
+  } else if (only_roots) {
+    fmt::print("NOT REPAIRED: the journal itself lacks nothing\n");
   } else {
     fmt::print("NOT REPAIRED: {}\n", ambiguous ? "--accept-tail cuts what may or may not have been acknowledged"
                                                : "what is missing has to come from a backup or from another replica");

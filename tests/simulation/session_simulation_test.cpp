@@ -174,6 +174,10 @@ TEST_CASE("the news that a session ended may reach its client before the last an
   Campaign(44).run();
 }
 
+TEST_CASE("a client that is not connected reads nobody else's answers") {
+  Campaign(463).run();
+}
+
 TEST_CASE("a client whose connection was closed reads what came before the end") {
   Campaign(116).run();
 }

@@ -27,7 +27,7 @@ class SimulatedClient {
   /// Does something, or nothing. Reads first: what a closed connection brought last may say why it was closed, and a
   /// client that misses it would try to resume an ended session for ever.
   void act(FakeNetwork& network) {
-    if (connected_) read(network);
+    read(network);
     if (!connected_ || !network.is_open(connection_)) return connect(network);
     if (!greeted_) return;
     switch (below(8)) {
@@ -45,13 +45,14 @@ class SimulatedClient {
   }
   /// Until all is answered: no more requests.
   void finish(FakeNetwork& network) {
-    if (connected_) read(network);
+    read(network);
     if (!connected_ || !network.is_open(connection_)) return connect(network);
     if (greeted_ && below(4) == 0) send_again(network);
   }
   /// The node is gone, and with it the connection.
   void node_lost() { connected_ = greeted_ = false; }
   void read(FakeNetwork& network) {
+    if (!connected_) return;  // another life's network has given the connection's number to somebody else
     input_ += network.client_reads(connection_);
     while (input_.size() >= sizeof(wire::FrameHeader)) {
       wire::FrameHeader header;

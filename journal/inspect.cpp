@@ -70,7 +70,7 @@ class Inspection {
 Result<void> Inspection::look_at_hash_log() {
   auto known = look_at_known(disk_, directory_, info_.hard_state);
   if (!known) return std::unexpected(known.error());
-  known_ = std::move(*known);
+  known_ = *known;
   const auto there = has_hash_log(disk_, directory_);
   if (!there) return std::unexpected(there.error());
   if (!*there) return {};

@@ -87,7 +87,7 @@ Result<void> Recovery::check_identity() const {
 Result<void> Recovery::look_at_hash_log() {
   auto known = look_at_known(disk_, options_.directory, hard_state_.value());
   if (!known) return std::unexpected(known.error());
-  known_ = std::move(*known);
+  known_ = *known;
   return {};
 }
 

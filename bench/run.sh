@@ -21,11 +21,15 @@ usage: ./dev bench [NAME...] [-- OPTION...]
 
 Builds the benches and runs those named, or all: $(known | paste -sd' '). Options after -- go to each program:
 --seconds N bounds its time, --mib N sets the size of the journal (recovery, replay), --help explains. Beside the tables it
-prints, a bench leaves its figures (.csv), distributions (.hgrm) and plots (.svg) in build/bench-results/NAME.
+prints, a bench leaves its figures (.csv) in build/bench-results/NAME, with distributions (.hgrm) and plots (.svg) where it
+makes some. They take the place of those of the run before when the bench has ended well.
 On a machine that others use too, have its threads preferred: chrt -f 50 ./dev bench NAME (as root; not for node, whose
 disk is served by threads that would starve).
 TXT
 }
+
+fresh=
+trap '[[ -z $fresh ]] || rm -rf "$fresh"' EXIT
 
 names=()
 while [[ $# -gt 0 ]]; do
@@ -42,7 +46,6 @@ done
 [[ -f build/bench/build.ninja ]] || meson setup build/bench --buildtype=release -Dbench=true >&2
 for name in "${names[@]}"; do
   folder=bench/${name//-/_} stem=bench_${name//-/_} results=build/bench-results/$name
-  rm -rf "$results"
   if [[ -f $folder/$stem.py ]]; then
     read -ra targets < <(sed -n 's/^# builds: //p' "$folder/$stem.py")
     run=(python3 "$folder/$stem.py" build/bench)
@@ -52,9 +55,15 @@ for name in "${names[@]}"; do
   fi
   ninja -C build/bench "${targets[@]}" >&2
   printf '\n==> %s\n' "$name" >&2
-  "${run[@]}" --out "$results" "$@"
-  for plot in "$results"/*.gp; do
+  fresh=$results.new
+  rm -rf "$fresh"
+  "${run[@]}" --out "$fresh" "$@"
+  # --help makes nothing.
+  [[ -n $(ls "$fresh" 2>/dev/null) ]] || continue
+  for plot in "$fresh"/*.gp; do
     [[ ! -e $plot ]] || gnuplot "$plot" > "${plot%.gp}.svg"
   done
-  printf 'figures and plots are in %s\n' "$results"
+  rm -rf "$results"
+  mv "$fresh" "$results"
+  printf 'figures are in %s\n' "$results"
 done

@@ -2,6 +2,7 @@
 """The files of bench/support/results.hpp, for a bench in Python: NAME.SERIES.hgrm and NAME.SUBJECT.gp."""
 
 import re
+import sys
 
 
 def quoted(text):
@@ -9,6 +10,8 @@ def quoted(text):
 
 
 class Plots:
+    """A plot without a point, for which gnuplot would fail, is a line on stderr instead."""
+
     def __init__(self, directory, name):
         self.stem = f"{directory}/{name}"
 
@@ -34,6 +37,9 @@ class Plots:
                    "lines")
 
     def write(self, subject, title, x_label, y_label, lines, settings, style):
+        if not any(lines.values()):
+            print(f'bench_node: no plot "{title}": it would have no points', file=sys.stderr)
+            return
         with open(self.path(subject, "gp"), "w") as file:
             file.write("set terminal svg size 900,520 dynamic noenhanced background rgb 'white'\nset grid\nset key below\n"
                        f"set title {quoted(title)}\nset xlabel {quoted(x_label)}\nset ylabel {quoted(y_label)}\n{settings}")

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -22,6 +23,14 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
+
+bool has_points(const Plot& plot) {
+  return std::ranges::any_of(plot.lines, [&](const PlotLine& line) {
+    return std::ranges::any_of(line.points, [&](const auto& point) {
+      return (!plot.logarithmic_x || point.first > 0) && (!plot.logarithmic_y || point.second > 0);
+    });
+  });
+}
 
 std::string to_gnuplot(const Plot& plot) {
   std::string script =

@@ -29,6 +29,9 @@ struct Plot {
   bool percentiles = false;
 };
 
+/// Whether there is a point to draw; gnuplot fails where there is none.
+[[nodiscard]] bool has_points(const Plot& plot);
+
 /// Writes an SVG to gnuplot's standard output.
 [[nodiscard]] std::string to_gnuplot(const Plot& plot);
 

@@ -51,6 +51,11 @@ void Results::distribution(const std::string& series, const Histogram& values_ns
 }
 
 void Results::plot(const std::string& subject, const Plot& plot) const {
+  if (!has_points(plot)) {
+    if (!directory_.empty())
+      fmt::print(stderr, "bench_{}: no plot \"{}\": it would have no points\n", name_, plot.title);
+    return;
+  }
   write(subject, "gp", to_gnuplot(plot));
 }
 

@@ -27,6 +27,7 @@ class Results {
   /// Values in nanoseconds; the file has microseconds. `series` may hold blanks and punctuation: the file's name has
   /// dashes for them.
   void distribution(const std::string& series, const Histogram& values_ns) const;
+  /// Without a point, as after a short run, there is a line on stderr instead.
   void plot(const std::string& subject, const Plot& plot) const;
 
  private:

@@ -28,6 +28,26 @@ disk is served by threads that would starve).
 TXT
 }
 
+# supervised COMMAND...: runs it, and ends it with this script: a shell that waits for a command in the foreground would
+# leave it running. On Ctrl-C too it gets SIGTERM, because what a script starts with & ignores SIGINT.
+child=
+supervised() {
+  "$@" &
+  child=$!
+  wait "$child"
+  child=
+}
+stop() {
+  trap '' HUP INT TERM
+  if [[ -n $child ]]; then
+    kill -TERM "$child" || true
+    wait "$child" || true
+  fi
+  exit $((128 + $1))
+}
+trap 'stop 1' HUP
+trap 'stop 2' INT
+trap 'stop 15' TERM
 fresh=
 trap '[[ -z $fresh ]] || rm -rf "$fresh"' EXIT
 
@@ -53,11 +73,11 @@ for name in "${names[@]}"; do
     targets=("$folder/$stem")
     run=("build/bench/$folder/$stem")
   fi
-  ninja -C build/bench "${targets[@]}" >&2
+  supervised ninja -C build/bench "${targets[@]}" >&2
   printf '\n==> %s\n' "$name" >&2
   fresh=$results.new
   rm -rf "$fresh"
-  "${run[@]}" --out "$fresh" "$@"
+  supervised "${run[@]}" --out "$fresh" "$@"
   # --help makes nothing.
   [[ -n $(ls "$fresh" 2>/dev/null) ]] || continue
   for plot in "$fresh"/*.gp; do

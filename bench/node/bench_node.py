@@ -13,7 +13,9 @@ and system) per million requests. Ratios are drawn between medians of the same r
 import argparse
 import csv
 import os
+import signal
 import statistics
+import sys
 import tempfile
 import time
 
@@ -60,8 +62,23 @@ def start_servers(build, work):
 
 
 def end_servers(servers):
+    """All of them, also when one does not end as it should, which is then raised."""
+    failure = None
     for server in servers.values():
-        server.end()
+        try:
+            server.end()
+        except Exception as error:
+            server.kill()
+            failure = failure or error
+    if failure:
+        raise failure
+
+
+def leave(number, _frame):
+    """Ends the bench by an exception, so that its servers and their data go with it."""
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def take_rounds(servers, requests, deadline):
@@ -154,11 +171,15 @@ def main():
     parser.add_argument("--requests", type=int, default=200_000, help="of one sample with a pipeline")
     parser.add_argument("--out", metavar="DIR", help="write figures, distributions and plots into this directory")
     options = parser.parse_args()
+    if not options.seconds > 0:
+        parser.error(f"--seconds: must be a number above 0, not {options.seconds:g}")
     if options.requests < 20_000:
         give_up("--requests must be at least 20000, or a sample is shorter than the clock of CPU time is fine")
     if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
         print("under a real-time scheduler the kernel's own threads starve, and with them every durable write, for up to 1 s:\n"
               "run this bench without chrt")
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, leave)
     with tempfile.TemporaryDirectory() as work:
         servers = start_servers(options.build, work)
         try:

@@ -54,8 +54,17 @@ def start(command, port):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except FileNotFoundError:
         give_up(f"{command[0]} is not installed; ./dev bench node installs it")
-    await_port(process, port, command[0])
+    try:
+        await_port(process, port, command[0])
+    except BaseException:
+        kill(process)
+        raise
     return process
+
+
+def kill(process):
+    process.kill()
+    process.wait()
 
 
 class Server:
@@ -74,6 +83,9 @@ class Server:
         self.resume()
         self.process.terminate()
         self.process.wait(timeout=60)
+
+    def kill(self):
+        kill(self.process)
 
     def cpu_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as file:
@@ -183,8 +195,12 @@ class NatsServer(PeerServer):
         port = free_port()
         process = start(["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", work], port)
         super().__init__(peer_load, "nats", process, port, f"{work}/load.hgrm")
-        self.ask("$JS.API.STREAM.CREATE.BENCH",
-                 {"name": "BENCH", "subjects": ["bench.*"], "storage": "file", "retention": "limits", "num_replicas": 1})
+        try:
+            self.ask("$JS.API.STREAM.CREATE.BENCH",
+                     {"name": "BENCH", "subjects": ["bench.*"], "storage": "file", "retention": "limits", "num_replicas": 1})
+        except BaseException:
+            self.kill()
+            raise
 
     def requests_for(self, requests):
         return requests // 2

@@ -20,14 +20,21 @@ class Node:
         command = [program, "serve", "--data", data, "--listen", listen, "--admin", "127.0.0.1:0",
                    "--ready-file", self.ready_file, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
+        try:
+            self.await_ready()
+        except BaseException:
+            self.kill()
+            raise
+        with open(self.ready_file) as file:
+            self.addresses = json.load(file)
+        os.unlink(self.ready_file)
+
+    def await_ready(self):
         deadline = time.monotonic() + 60
         while not os.path.exists(self.ready_file):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"the node did not become ready (exit {self.process.poll()}):\n{self.log_text()}")
             time.sleep(0.01)
-        with open(self.ready_file) as file:
-            self.addresses = json.load(file)
-        os.unlink(self.ready_file)
 
     def __enter__(self):
         return self

@@ -110,7 +110,6 @@ Table speed_table(const LoadSamples& samples) {
   columns.insert(columns.end(), {"n", "busy"});
   Table table(columns);
   for (const Samples& each : samples.profiles) {
-    if (each.rounds.empty()) continue;
     std::vector<std::string> row{std::string(profile_name(each.profile)),
                                  cell(paired_ratio(each, samples.profiles.front()), 2)};
     for (const Figure& figure : speed_figures()) {

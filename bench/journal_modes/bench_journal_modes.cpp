@@ -39,6 +39,7 @@ constexpr std::size_t small_ring_bytes = 128 << 10;  // some 900 of them
 struct Way {
   std::string name;
   std::function<HotRun(const Load&)> run;
+  std::size_t reports = reports_per_run;
   std::vector<HotRun> runs = {};
 };
 
@@ -68,7 +69,8 @@ std::vector<Way> ways_to_log(const std::string& directory) {
     options.sqpoll_forced = true;
     const std::string polled = fmt::format("{}, batch {}", ring_name(Writer::uring, true), batch);
     const std::size_t reports = spare_core() ? reports_per_run : batch * writes_without_core;
-    ways.push_back({polled, [=](const Load& load) { return run_record_log(load.first(reports), directory, options); }});
+    ways.push_back(
+        {polled, [=](const Load& load) { return run_record_log(load.first(reports), directory, options); }, reports});
   }
   for (const Writer writer : {Writer::blocking, Writer::uring})
     for (const WhenFull when_full : {WhenFull::block, WhenFull::drop})
@@ -110,11 +112,12 @@ constexpr auto percentile(double percent) {
 }
 
 Table table_of_ways(const std::vector<Way>& ways) {
-  Table table({"append, ns: median (best)", "runs", "p50", "p99", "p99.9", "max", "written after ms", "stalls",
-               "longest stall us", "dropped"});
+  Table table({"append, ns: median (best)", "reports", "runs", "p50", "p99", "p99.9", "max", "written after ms",
+               "stalls", "longest stall us", "dropped"});
   for (const Way& way : ways) {
-    table.add_row({way.name, fmt::format("{}", way.runs.size()), both(way, percentile(50)), both(way, percentile(99)),
-                   both(way, percentile(99.9)), both(way, [](const HotRun& run) { return run.append_ns.max(); }),
+    table.add_row({way.name, fmt::format("{}", way.reports), fmt::format("{}", way.runs.size()),
+                   both(way, percentile(50)), both(way, percentile(99)), both(way, percentile(99.9)),
+                   both(way, [](const HotRun& run) { return run.append_ns.max(); }),
                    both(way, [](const HotRun& run) { return run.drained_ms; }),
                    cell(way, [](const HotRun& run) { return run.stalls; }),
                    both(way, [](const HotRun& run) { return run.longest_stall_ns / 1000; }),
@@ -127,8 +130,9 @@ void add_way_figures(Table& figures, const std::vector<Way>& ways, const std::st
   const auto add = [&](const Way& way, const char* figure, const char* unit, const auto& of) {
     const std::vector<double> values = sorted(way, of);
     if (values.empty()) return;
-    figures.add_row({load, way.name, figure, unit, fmt::format("{:.1f}", values[values.size() / 2]),
-                     fmt::format("{:.1f}", values.front()), fmt::format("{}", values.size())});
+    figures.add_row({load, way.name, fmt::format("{}", way.reports), figure, unit,
+                     fmt::format("{:.1f}", values[values.size() / 2]), fmt::format("{:.1f}", values.front()),
+                     fmt::format("{}", values.size())});
   };
   for (const Way& way : ways) {
     add(way, "p50", "ns", percentile(50));
@@ -169,8 +173,8 @@ void measure_hot_thread(const std::vector<ExecutionReport>& reports, double peri
   }
   const Series series =
       allowed_cpus().size() > 1 ? run_probed_rounds(cases, seconds) : run_plain_rounds(cases, seconds);
-  fmt::print("\n{} execution reports, {}; measuring nothing reads {:.0f} ns\n{}{}", reports.size(), name,
-             load.clock.empty_section_ns, describe_regimes(series), table_of_ways(ways).text());
+  fmt::print("\nexecution reports, {}; measuring nothing reads {:.0f} ns\n{}{}", name, load.clock.empty_section_ns,
+             describe_regimes(series), table_of_ways(ways).text());
   const Way& naive = ways.front();
   const Way& ring = *std::ranges::find(ways, "ring + blocking, batch 64", &Way::name);
   if (!naive.runs.empty() && !ring.runs.empty())
@@ -196,7 +200,7 @@ void add_durable_figures(Table& figures, const Series& series, Better better, co
   for (const Outcome& outcome : series.outcomes) {
     const auto best = outcome.best(Regime::one_cpu, better);
     if (!best) continue;
-    figures.add_row({name, outcome.name, figure, unit, fmt::format("{:.1f}", *outcome.median(Regime::one_cpu)),
+    figures.add_row({name, outcome.name, "", figure, unit, fmt::format("{:.1f}", *outcome.median(Regime::one_cpu)),
                      fmt::format("{:.1f}", *best), fmt::format("{}", outcome.in(Regime::one_cpu).size())});
   }
 }
@@ -288,7 +292,7 @@ int run(const Options& options) {
     fmt::print("no core to spare for SQPOLL: its thread shares the log's, and a run has {} batches\n",
                writes_without_core);
   const Results results(options.out, "journal-modes");
-  Table figures({"load", "way", "figure", "unit", "median", "best", "samples"});
+  Table figures({"load", "way", "reports", "figure", "unit", "median", "best", "samples"});
   const std::vector<ExecutionReport> reports = matching::execution_reports(flow_seed, reports_per_run);
   measure_hot_thread(reports, 0, options.seconds * 0.4, results, figures);
   measure_hot_thread(reports, 1000, options.seconds * 0.4, results, figures);

@@ -33,7 +33,8 @@ std::string judge(const Series& series, const Goal& goal) {
     if (!ours) return std::nullopt;
     return *ours / *best_peer;
   };
-  const std::string names = fmt::format("  {} / {}", goal.ours, fmt::join(goal.peers, ", "));
+  std::string names = fmt::format("  {} /", goal.ours);
+  for (const std::string& peer : goal.peers) names += fmt::format("{} {}", names.ends_with('/') ? "" : ",", peer);
   if (const auto ratio = ratio_in(Regime::close)) {
     return fmt::format("{}: {:.2f}x, goal {:.2f}x in C: {}\n", names, *ratio, goal.at_least,
                        *ratio >= goal.at_least ? "reached" : "NOT reached");

@@ -122,7 +122,7 @@ lockstep::Result<std::vector<LobsterMessage>> read_lobster(const std::string& pa
   std::ifstream file(path);
   if (!file) return lockstep::system_failure("open", path, errno);
   std::vector<LobsterMessage> messages;
-  std::vector<std::string> bad;
+  std::string bad;
   std::size_t bad_lines = 0;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
@@ -132,13 +132,13 @@ lockstep::Result<std::vector<LobsterMessage>> read_lobster(const std::string& pa
     if (parsed) {
       messages.push_back(*parsed);
     } else if (++bad_lines <= most_named) {
-      bad.push_back(fmt::format("{}:{}: {}", path, number, parsed.error()));
+      bad += fmt::format("{}{}:{}: {}", bad.empty() ? "" : "\n", path, number, parsed.error());
     }
   }
   if (file.bad()) return lockstep::fail(lockstep::ErrorCode::io, fmt::format("reading {} failed midway", path));
   if (bad_lines == 0) return messages;
-  if (bad_lines > most_named) bad.push_back(fmt::format("and {} lines more", bad_lines - most_named));
-  return lockstep::fail(lockstep::ErrorCode::usage, fmt::format("{}", fmt::join(bad, "\n")));
+  if (bad_lines > most_named) bad += fmt::format("\nand {} lines more", bad_lines - most_named);
+  return lockstep::fail(lockstep::ErrorCode::usage, bad);
 }
 
 std::optional<BookMessage> to_book(const LobsterMessage& message, std::uint64_t line) {

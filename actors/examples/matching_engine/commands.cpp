@@ -8,9 +8,20 @@
 
 namespace matching {
 
+CLI::Validator whole(std::uint64_t lowest) {
+  return {[=](const std::string& text) {
+            std::uint64_t number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc{} && rest == end && number >= lowest) return std::string();
+            return fmt::format("must be a whole number of at least {}, not '{}'", lowest, text);
+          },
+          "", "whole"};
+}
+
 void BookOptions::add_to(CLI::App& app) {
   app.add_option("--connect", connect, "HOST:PORT of the node's native protocol")->required();
-  app.add_option("--symbol", symbol, "number of the book")->capture_default_str();
+  app.add_option("--symbol", symbol, "number of the book")->check(whole(0))->capture_default_str();
 }
 
 int report(const lockstep::Error& error) {

@@ -21,6 +21,9 @@ int generate_command(int argc, char** argv);
 /// Prints the best prices of a node's book.
 int depth_command(int argc, char** argv);
 
+/// A whole number from `lowest`, in digits: CLI11 alone takes -1 for 18446744073709551615.
+[[nodiscard]] CLI::Validator whole(std::uint64_t lowest);
+
 /// Which book of which node.
 struct BookOptions {
   std::string connect;  ///< HOST:PORT

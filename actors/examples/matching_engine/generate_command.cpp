@@ -41,8 +41,8 @@ int generate_command(int argc, char** argv) {
   std::uint64_t seed = 1;
   std::uint64_t lines = 100'000;
   app.add_option("--out", path, "the file; standard output unless given");
-  app.add_option("--seed", seed, "of the flow: the same seed, the same file")->capture_default_str();
-  app.add_option("--lines", lines, "how many")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seed", seed, "of the flow: the same seed, the same file")->check(whole(0))->capture_default_str();
+  app.add_option("--lines", lines, "how many")->check(whole(1))->capture_default_str();
   return parse_and_run(app, argc, argv, [&] { return write_flow(path, seed, lines); });
 }
 

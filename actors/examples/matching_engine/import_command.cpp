@@ -69,7 +69,7 @@ class Importer {
       if (!message) continue;
       const auto sent =
           as_request(*message, [&]<class M>(const auto&... fields) { return client_.send<M>(book_, fields...); });
-      if (!sent) return failed(i, sent.error());
+      if (!sent) return failed(i, pending_.empty() ? i : pending_.front().message, i, sent.error());
       tally.sent += 1;
       pending_.push_back({*sent, i});
       if (pending_.size() < most_pending) continue;
@@ -89,9 +89,10 @@ class Importer {
 
   lockstep::Result<void> collect(const std::vector<LobsterMessage>& messages) {
     const Pending oldest = pending_.front();
+    const std::size_t last_sent = pending_.back().message;
     pending_.pop_front();
     const auto answer = client_.collect(oldest.request);
-    if (!answer) return failed(oldest.message, answer.error());
+    if (!answer) return failed(oldest.message, oldest.message, last_sent, answer.error());
     const Reports* const reports = answer->as<Reports>();
     if (reports == nullptr)
       return lockstep::fail(lockstep::ErrorCode::io, fmt::format("line {}: not answered by reports; is this a matching "
@@ -100,9 +101,13 @@ class Importer {
     count(messages[oldest.message], *reports, summary_);
     return {};
   }
-  static std::unexpected<lockstep::Error> failed(std::size_t message, const lockstep::ClientError& error) {
-    return lockstep::fail(lockstep::ErrorCode::io,
-                          fmt::format("line {}: {}; what comes before it was sent", message + 1, error.message));
+  /// `open` is the first message without an answer, `last_sent` the last one that may have reached the node.
+  static std::unexpected<lockstep::Error> failed(std::size_t message, std::size_t open, std::size_t last_sent,
+                                                 const lockstep::ClientError& error) {
+    return lockstep::fail(
+        lockstep::ErrorCode::io,
+        fmt::format("line {}: {}; the lines before line {} were answered, any of lines {} to {} may have run",
+                    message + 1, error.message, open + 1, open + 1, last_sent + 1));
   }
 
   lockstep::Client client_;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/decimal.hpp"
 #include "base/log.hpp"
 #include "replay/commands.hpp"
 #include "replay/output.hpp"
@@ -33,12 +34,8 @@ using Action = std::function<ExitCode()>;
 /// for 8.
 CLI::Validator whole(std::uint64_t lowest, std::uint64_t highest = UINT64_MAX) {
   return {[=](const std::string& text) {
-            std::uint64_t number = 0;
-            const char* const end = text.data() + text.size();
-            const auto [rest, error] = std::from_chars(text.data(), end, number);
-            const bool plain = text == "0" || !text.starts_with('0');
-            if (error == std::errc{} && rest == end && plain && number >= lowest && number <= highest)
-              return std::string();
+            const auto number = parse_decimal<std::uint64_t>(text);
+            if (number && *number >= lowest && *number <= highest) return std::string();
             return fmt::format("must be a whole number of at least {}{}, not '{}'", lowest,
                                highest == UINT64_MAX ? std::string() : fmt::format(" and at most {}", highest), text);
           },

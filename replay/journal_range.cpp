@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
+
+#include "base/decimal.hpp"
 
 namespace lockstep {
 namespace {
@@ -14,11 +15,10 @@ std::optional<std::uint64_t> parse_bound(std::string_view text, std::uint64_t la
   if (text == "end") return last_seq + 1;
   const bool from_end = text.starts_with('-');
   if (from_end) text.remove_prefix(1);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > UINT64_MAX / 2) return std::nullopt;
+  const auto number = parse_decimal<std::uint64_t>(text);
+  if (!number || *number > UINT64_MAX / 2) return std::nullopt;
   if (!from_end) return number;
-  return number > last_seq ? 1 : last_seq + 1 - number;
+  return *number > last_seq ? 1 : last_seq + 1 - *number;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "base/decimal.hpp"
 #include "runtime/bounded_http_server.hpp"
 
 namespace lockstep {
@@ -104,17 +104,15 @@ Result<io::Endpoint> parse_endpoint(const std::string& text) {
   };
   if (colon == std::string::npos) return refuse();
   const auto digits = text.substr(colon + 1);
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (error == std::errc::result_out_of_range && digits.find_first_not_of("0123456789") == std::string::npos)
+  const auto port = parse_decimal<std::uint16_t>(digits);
+  if (!port && !digits.empty() && digits.front() != '0' && digits.find_first_not_of("0123456789") == std::string::npos)
     return fail(ErrorCode::usage,
                 fmt::format("'{}': the port must be 0..65535; write HOST:PORT, as in 127.0.0.1:7070", text));
-  if (error != std::errc{} || rest != end || colon + 1 == text.size()) return refuse();
+  if (!port) return refuse();
   std::string host = text.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   if (host.find_first_of(" /\\") != std::string::npos) return refuse();
-  return io::Endpoint{host.empty() ? "127.0.0.1" : host, port};
+  return io::Endpoint{host.empty() ? "127.0.0.1" : host, *port};
 }
 
 bool is_loopback(const io::Endpoint& at) {

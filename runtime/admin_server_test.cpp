@@ -111,7 +111,7 @@ TEST_CASE("addresses are HOST:PORT, and a bad one is refused with what one looks
   CHECK(parse_endpoint("[::1]:80")->host == "::1");
   for (const char* address : {"[::1]:80", "127.0.0.1:80", "example.org:80"})
     CHECK(parse_endpoint(address)->text() == address);
-  for (const char* bad : {"", "7070", "host:", "host:70700", "host:7x", "a b:1", "/tmp:1"}) {
+  for (const char* bad : {"", "7070", "host:", "host:70700", "host:7x", "a b:1", "/tmp:1", "host:010", "host:00"}) {
     const auto refused = parse_endpoint(bad);
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().message.find("HOST:PORT") != std::string::npos);

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <functional>
 #include <limits>
@@ -16,6 +15,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "base/decimal.hpp"
 #include "base/system_error.hpp"
 #include "runtime/admin_server.hpp"
 
@@ -240,10 +240,8 @@ Result<void> set_config(std::string_view key, const std::string& text, std::stri
   const Key* const known = find_key(key.substr(0, dot), key.substr(dot + 1));
   LOCKSTEP_ASSERT(known != nullptr, "a flag sets a key that no configuration has");
   auto wanted = known->read(config, toml::value<std::string>(text));
-  std::int64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (wanted && error == std::errc{} && rest == text.data() + text.size())
-    wanted = known->read(config, toml::value<std::int64_t>(number));
+  if (const auto number = parse_decimal<std::int64_t>(text); wanted && number)
+    wanted = known->read(config, toml::value<std::int64_t>(*number));
   if (wanted) return fail(ErrorCode::usage, fmt::format("{}: must be {}, not '{}'", flag, *wanted, text));
   return {};
 }

@@ -45,7 +45,7 @@ TEST_CASE("a flag's value is taken as it is, or refused with the flag and what i
   CHECK(set_config("node.data", "7\n[limits]", "--data", config).has_value());
   CHECK(config.data == "7\n[limits]");
   CHECK(set_config("threads.spin_us", "-1", "--spin-us", config).has_value());
-  for (const char* wrong : {"65", "-1", "7\n[limits]", "0x7", "", "7 ", "99999999999999999999"}) {
+  for (const char* wrong : {"65", "-1", "7\n[limits]", "0x7", "", "7 ", "07", "99999999999999999999"}) {
     const auto set = set_config("threads.executors", wrong, "--executors", config);
     REQUIRE_FALSE(set.has_value());
     CHECK(set.error().message.starts_with("--executors: must be an integer from 0 to 64, not '"));

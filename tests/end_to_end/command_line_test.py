@@ -85,10 +85,14 @@ def numbers():
             refused(2, [f"not '{number}'"], bank, *option, number)
         if option[-1] not in ("--last", "--warmup"):
             refused(2, ["at least 1"], bank, *option, "0")
+    for text in ("010", "010..12", "1..012", "--range=-010..end"):
+        refused(2, [f"'{text.removeprefix('--range=')}' is not a range"], lockstep, "journal", "dump", work, text)
+    for flag in ("--listen", "--admin"):
+        refused(2, ["'127.0.0.1:010'", "HOST:PORT"], bank, "serve", "--data", work + "/never", flag, "127.0.0.1:010")
     for number in ("nan", "inf", "-1", "1e10"):
         refused(2, ["--rate"], bank, *bench, "--rate", number)
     for flag in ("--executors", "--perimeters", "--spin-us"):
-        for number in ("-2", too_large, "0x1", "1.0", "1\n[limits]\nmax_connections=5"):
+        for number in ("-2", too_large, "0x1", "1.0", "01", "1\n[limits]\nmax_connections=5"):
             refused(2, [flag + ": must be an integer from"], bank, "serve", "--data", "x", flag, number, "--dump-config")
 
 

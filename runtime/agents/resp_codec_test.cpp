@@ -113,6 +113,17 @@ TEST_CASE("what tools and libraries ask a server first is answered") {
   CHECK(bench.talk(client, "HELLO 2\r\n").substr(0, 5) == "*12\r\n");
 }
 
+TEST_CASE("a client's id is positive, its own, and the same wherever it is told") {
+  RespBench bench;
+  const auto first = bench.client();
+  const auto second = bench.client();
+  const std::string id = bench.talk(first, "CLIENT ID\r\n");
+  REQUIRE(id.size() > 3);
+  CHECK((id[0] == ':' && id[1] >= '1' && id[1] <= '9'));
+  CHECK(bench.talk(second, "CLIENT ID\r\n") != id);
+  CHECK(bench.talk(first, "HELLO 2\r\n").find("$2\r\nid\r\n" + id) != std::string::npos);
+}
+
 TEST_CASE("commands that cannot be are answered, and the connection goes on") {
   RespBench bench;
   const auto client = bench.client();

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/agents/frames.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -15,6 +17,11 @@ using resp::Command;
 
 /// Client libraries compare it to decide what they may send; commands this server lacks are refused by name.
 constexpr std::string_view spoken_version = "7.0.0";
+
+/// Redis's are positive; the bit that all connections have in common is not needed to tell them apart.
+std::int64_t client_id(const RespServerFacts& facts) {
+  return static_cast<std::int64_t>(facts.session & ~ephemeral_bit);
+}
 
 bool equal_ignoring_case(std::string_view text, std::string_view capitals) {
   return std::ranges::equal(text, capitals, [](char left, char right) {
@@ -64,7 +71,7 @@ void answer_client(Command& command, RespSession& session, const RespServerFacts
     else
       command.answer().bulk(session.name);
   } else if (equal_ignoring_case(verb, "ID")) {
-    command.answer().integer(static_cast<std::int64_t>(facts.session));
+    command.answer().integer(client_id(facts));
   } else if (equal_ignoring_case(verb, "SETINFO") || equal_ignoring_case(verb, "NO-EVICT") ||
              equal_ignoring_case(verb, "NO-TOUCH")) {
     command.answer().simple("OK");
@@ -117,7 +124,7 @@ void answer_hello(Command& command, const RespServerFacts& facts) {
   out.bulk("proto");
   out.integer(2);
   out.bulk("id");
-  out.integer(static_cast<std::int64_t>(facts.session));
+  out.integer(client_id(facts));
   out.bulk("mode");
   out.bulk("standalone");
   out.bulk("role");

@@ -17,7 +17,7 @@ struct RespServerFacts {
   std::uint64_t commands = 0;
   std::uint64_t uptime_seconds = 0;
   std::uint32_t databases = 16;
-  std::uint64_t session = 0;
+  std::uint64_t session = 0;  ///< of the connection
 };
 
 /// Answers `command` if it is one of them; true if the client asked to end.

@@ -57,6 +57,8 @@ def commands(redis):
     assert b"redis_version" in redis.ask("INFO")
     expect(redis, "OK", "CLIENT", "SETNAME", "test")
     assert isinstance(redis.ask("CONFIG", "GET", "save"), list)
+    hello = redis.ask("HELLO")
+    assert redis.ask("CLIENT", "ID") == hello[hello.index(b"id") + 1] > 0, hello
 
 
 def pipelines_keep_their_order(redis):

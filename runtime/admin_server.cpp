@@ -31,6 +31,15 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
+  // Ignored, a parameter would look like one that was heeded and found nothing.
+  http.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (request.params.empty()) return httplib::Server::HandlerResponse::Unhandled;
+    response.status = 400;
+    response.set_content(
+        fmt::format("{} takes no parameter, and was given '{}'\n", request.path, request.params.begin()->first),
+        "text/plain");
+    return httplib::Server::HandlerResponse::Handled;
+  });
   const auto serve = [&http](const char* path, const char* type, std::function<std::string()> body) {
     http.Get(path, [type, body = std::move(body)](const httplib::Request&, httplib::Response& response) {
       response.set_content(body(), type);

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 from node import Node, Redis, run
@@ -137,6 +138,10 @@ def live_pages_and_compare():
         run(lockstep, "journal", "dump", first, "--limit", "5", "--json")
         refused(7, ["lock", first], bank, "serve", "--data", first, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
         assert json.loads(page(node, "/status"))["durability"] == "fsync"
+        try:
+            raise AssertionError(page(node, "/hash?at=abc"))
+        except urllib.error.HTTPError as refusal:
+            assert refusal.code == 400 and "'at'" in refusal.read().decode(), refusal
         metrics = page(node, "/metrics")
         assert "lockstep_requests_total 20000" in metrics, metrics
         node.stop()

@@ -194,24 +194,28 @@ void add_journal(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("journal", "Look at a journal, also a live node's: info, verify, dump, follow; cut, repair");
   command->require_subcommand(1);
-  const auto add = [&](const char* name, const char* meaning, ExitCode (*act)(const JournalOptionsCli&)) {
+  constexpr const char* one = "one JSON object on stdout";
+  constexpr const char* lines = "one JSON object a line on stdout";
+  const auto add = [&](const char* name, const char* meaning, const char* json,
+                       ExitCode (*act)(const JournalOptionsCli&)) {
     auto* sub = command->add_subcommand(name, meaning);
     auto options = std::make_shared<JournalOptionsCli>();
     sub->add_option("DIR", options->data, "data directory")->required();
-    sub->add_flag("--json", options->json, "JSON on stdout (dump: one object a line)");
+    sub->add_flag("--json", options->json, json);
     sub->footer(exit_codes);
     sub->callback([options, act, &action] { action = [options, act] { return act(*options); }; });
     return std::pair{sub, options};
   };
-  add("info", "segments, ranges, the end and its state", journal_info_command);
-  add("verify", "checksums, chain, sequence numbers, stamps, each record", journal_verify_command);
-  const auto [dump, options] = add("dump", "messages, decoded by the schema in the journal", journal_dump_command);
+  add("info", "segments, ranges, the end and its state", one, journal_info_command);
+  add("verify", "checksums, chain, sequence numbers, stamps, each record", one, journal_verify_command);
+  const auto [dump, options] =
+      add("dump", "messages, decoded by the schema in the journal", lines, journal_dump_command);
   dump->add_option("RANGE", options->range, "sequence numbers: N, A..B (B excluded), A..end, or --range=-N..end");
   dump->add_option("--range", options->range, "as RANGE");
   dump->add_option("--type", options->message_type, "only messages whose name contains this");
   dump->add_option("--limit", options->limit, "at most this many")->check(whole(1));
   const auto [follow, follow_options] =
-      add("follow", "messages as they come, like tail -f, until SIGINT or SIGTERM", journal_follow_command);
+      add("follow", "messages as they come, like tail -f, until SIGINT or SIGTERM", lines, journal_follow_command);
   follow->add_option("--last", follow_options->last, "begin this many messages before the end (default 10)")
       ->check(whole(0));
   follow->add_option("--type", follow_options->message_type, "only messages whose name contains this");

@@ -50,6 +50,9 @@ def usage_and_help():
         assert "Exit status" in run(program, "--help")
     for words in (["serve"], ["replay", "verify"], ["journal", "dump"], ["hash", "compare"], ["doctor"], ["bench"]):
         run(bank, *words, "--help")
+    for command, json_is in (("info", "object on"), ("verify", "object on"), ("dump", "object a line"),
+                             ("follow", "object a line")):
+        assert f"one JSON {json_is}" in run(lockstep, "journal", command, "--help"), command
     refused(2, ["required"], bank, "replay", "verify")
     refused(2, ["--data"], bank, "serve")
     refused(2, ["fsync", "write", "none"], bank, "serve", "--data", "x", "--durability", "maybe")

@@ -176,7 +176,13 @@ std::vector<Capability> probe_host(const std::string& data_directory) {
   add_memory(rows);
   add_processors(rows);
   add_network(rows);
-  add_disk(rows, nearest_existing(data_directory));
+  const fs::path there = nearest_existing(data_directory);
+  std::error_code ignored;
+  if (!data_directory.empty() && !fs::exists(data_directory, ignored))
+    rows.push_back(row("data directory", false, "not there",
+                       "the disk of " + there.string() + ", where serve would make it",
+                       data_directory + " does not exist; name the one that is meant, or serve it"));
+  add_disk(rows, there);
   for (Capability& tuning : judge_tuning(read_tuning_facts())) rows.push_back(std::move(tuning));
   return rows;
 }

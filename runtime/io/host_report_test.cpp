@@ -20,6 +20,11 @@ TEST_CASE("the report of the host has a value in every row, and a way out in eve
   }
   const auto names_disk = [](const Capability& row) { return row.feature.find("O_DIRECT") != std::string::npos; };
   CHECK(std::ranges::any_of(rows, names_disk));
+  const auto says_missing = [](const Capability& row) {
+    return row.here == "not there" && row.remedy.find("no/such/directory/yet does not exist") != std::string::npos;
+  };
+  CHECK(std::ranges::any_of(rows, says_missing));
+  CHECK_FALSE(std::ranges::any_of(probe_host("."), says_missing));
 }
 
 TEST_CASE("facts from /proc are read by name, and what is not there is nothing") {

@@ -536,7 +536,10 @@ def cpu_ticks(node):
 def doctor():
     report = json.loads(run(lockstep, "doctor", "--json"))
     assert any("io_uring" in row["feature"] or "ring" in row["feature"] for row in report["features"]), report
-    assert "O_DIRECT" in run(lockstep, "doctor", "--data", work)
+    there = run(lockstep, "doctor", "--data", work)
+    assert "O_DIRECT" in there and "not there" not in there, there
+    missing = run(lockstep, "doctor", "--data", work + "/not/yet")
+    assert f"{work}/not/yet does not exist" in missing and f"the disk of {work}, " in missing, missing
 
 
 with tempfile.TemporaryDirectory() as work:

@@ -81,11 +81,15 @@ Result<Slice> cut(const JournalCutOptions& options) {
   }
   const auto range = parse_seq_range(options.range, last_seq);
   if (!range) return std::unexpected(range.error());
-  return cut_slice(disk, {.from = options.from,
-                          .to = options.to,
-                          .first_seq = range->first,
-                          .last_seq = range->last,
-                          .with_snapshot = options.with_snapshot});
+  auto slice = cut_slice(disk, {.from = options.from,
+                                .to = options.to,
+                                .first_seq = range->first,
+                                .last_seq = range->last,
+                                .with_snapshot = options.with_snapshot});
+  if (slice && !options.range.empty() && slice->last.seq < range->last)
+    fmt::print(stderr, "note: the journal ends at seq {}, within the range {}: the slice ends there\n", slice->last.seq,
+               options.range);
+  return slice;
 }
 
 }  // namespace

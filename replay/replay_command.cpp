@@ -28,6 +28,7 @@ struct Replayed {
   std::uint64_t equal_up_to = 0;  ///< the last batch at which what was recorded was found again
   std::string not_compared = {};  ///< why something could not be compared with what was recorded; empty: all could
   std::optional<Finding> tail;
+  bool journal_ends_before = false;  ///< before the batch that was to stop it: all there is was executed
   double seconds = 0;
 };
 
@@ -174,10 +175,12 @@ Result<Replayed> replay(const Application& application, const ReplayOptions& opt
   if (*actor_log != nullptr)
     if (auto closed = (*actor_log)->close(); !closed) return std::unexpected(closed.error());
   if (!run) return std::unexpected(run.error());
-  Replayed replayed{.run = *run,
-                    .from = start->position,
-                    .tail = reader->tail(),
-                    .seconds = static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
+  Replayed replayed{
+      .run = *run,
+      .from = start->position,
+      .tail = reader->tail(),
+      .journal_ends_before = options.stop_before_seq != 0 && options.stop_before_seq - 1 > measured->last_seq,
+      .seconds = static_cast<double>(clock.steady_ns() - started_ns) / 1e9};
   if (run->last.index != 0)
     if (auto equal = recorded.compare_end(run->final_state); !equal) return std::unexpected(equal.error());
   replayed.compared = recorded.compared();
@@ -202,6 +205,9 @@ void print_text(const ReplayOptions& options, const Replayed& replayed) {
              static_cast<double>(run.handlers) / std::max(replayed.seconds, 1e-9) / 1e6, run.traps);
   fmt::print("root {}  effects {}  chain {}  at batch {}\n", run.final_state.root.short_hex(),
              run.final_state.effects.short_hex(), run.final_state.chain.short_hex(), run.final_state.batch);
+  if (replayed.journal_ends_before)
+    fmt::print("executed to the end of the journal, which is at seq {}, before seq {}\n", with_separators(run.end.seq),
+               with_separators(options.stop_before_seq));
   if (replayed.tail) fmt::print("note: {}\n", describe(*replayed.tail));
   if (options.mode != ReplayOptions::Mode::verify) return;
   fmt::print("{} of {} checkpoints were recorded by the live run, and are equal in roots, effects and chain\n",
@@ -229,6 +235,7 @@ void print_json(const ReplayOptions& options, const Replayed& replayed) {
                      {"handlers", run.handlers},
                      {"traps", run.traps},
                      {"seconds", replayed.seconds}};
+  if (options.mode == ReplayOptions::Mode::until) out["journal_ends_before"] = replayed.journal_ends_before;
   if (options.mode == ReplayOptions::Mode::verify) {
     out["verdict"] = replayed.not_compared.empty() ? "equal" : "incomplete";
     if (!replayed.not_compared.empty()) out["reason"] = replayed.not_compared;

@@ -207,7 +207,12 @@ def replay_and_dump():
     verified = json.loads(run(bank, "replay", "verify", "--data", first, "--json"))
     assert verified["verdict"] == "equal" and verified["compared"] > 0, verified
     until = json.loads(run(bank, "replay", "until", "500", "--data", first, "--json"))
-    assert 0 < until["seq"] < 500, until
+    assert 0 < until["seq"] < 500 and not until["journal_ends_before"], until
+    for beyond, ends_before in ((verified["seq"] + 1, False), (999999999, True)):
+        until = json.loads(run(bank, "replay", "until", str(beyond), "--data", first, "--json"))
+        assert until["seq"] == verified["seq"] and until["journal_ends_before"] == ends_before, until
+        said = f"end of the journal, which is at seq {verified['seq']:,}, before seq {beyond:,}"
+        assert (said in run(bank, "replay", "until", str(beyond), "--data", first)) == ends_before, said
     refused(4, ["other actors"], kv, "replay", "run", "--data", first)
     refused(4, ["other actors"], kv, "serve", "--data", first, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
     lines = run(lockstep, "journal", "dump", first, "2..300", "--json").splitlines()

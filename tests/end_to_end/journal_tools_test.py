@@ -91,6 +91,11 @@ def cut_and_replay(data, work):
     assert cut["first_seq"] == 1 and cut["last_seq"] == last, cut
     again = json.loads(run(bank, "replay", "verify", "--data", out, "--json"))
     assert (again["root"], again["chain"]) == (whole["root"], whole["chain"]), (again, whole)
+    for behind, noted in ((last + 1, False), (last + 2, True)):
+        command = [lockstep, "journal", "cut", data, f"1..{behind}", "-o", f"{work}/to-{behind}", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert json.loads(done.stdout)["last_seq"] == last, done.stdout
+        assert (f"the journal ends at seq {last}, within the range 1..{behind}" in done.stderr) == noted, done.stderr
 
     part = work + "/part"
     cut = json.loads(run(lockstep, "journal", "cut", data, "1..1000", "-o", part, "--json"))

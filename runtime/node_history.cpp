@@ -34,6 +34,23 @@ Genesis new_genesis(const Application& application, const GenesisOptions& option
   return genesis;
 }
 
+/// A default may stand for what was not asked for, and a seed of 0 asks for any: of neither is anything said.
+void warn_of_other_genesis(const GenesisOptions& asked, const Genesis& begun, const std::string& data) {
+  const GenesisOptions defaults;
+  std::string differing;
+  const auto hold = [&](const char* key, std::uint64_t wanted, std::uint64_t usual, std::uint64_t is) {
+    if (wanted == is || wanted == usual) return;
+    differing += fmt::format("{}{} = {} (configured: {})", differing.empty() ? "" : ", ", key, is, wanted);
+  };
+  hold("shards", asked.shards, defaults.shards, begun.shards);
+  hold("max_rounds", asked.max_rounds, defaults.max_rounds, begun.max_rounds);
+  hold("checkpoint_interval", asked.checkpoint_interval, defaults.checkpoint_interval, begun.checkpoint_interval);
+  hold("seed", asked.seed, defaults.seed, begun.cluster_seed);
+  if (!differing.empty())
+    log(LogLevel::warning, "node", "{}: its journal was begun with another [genesis], which stays: {}", data,
+        differing);
+}
+
 }  // namespace
 
 /// Whatever refuses a start and can be seen beforehand: it then leaves the directory as it was.
@@ -51,6 +68,7 @@ Result<void> Node::Parts::look_before_settling() {
   const auto state = look_at_hard_state(disk, config.data);
   if (!state) return std::unexpected(state.error());
   if (auto sound = check_hash_log(disk, config.data, state->cluster_id, state->replica_id); !sound) return sound;
+  if (history_start->genesis) warn_of_other_genesis(config.genesis, genesis, config.data);
   return validate(genesis);
 }
 

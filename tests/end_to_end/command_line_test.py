@@ -131,6 +131,30 @@ def config_file():
         assert dumped.endswith(other[other.index("\nlisten = "):]), dumped
 
 
+def genesis_is_for_ever():
+    data, path = work + "/begun", work + "/genesis.toml"
+
+    def log_with(text):
+        with open(path, "w") as file:
+            file.write("[genesis]\n" + text)
+        with Node(bank, data, "--config", path) as node:
+            load(node, 10)
+            node.stop()
+            return node.log_text()
+
+    begun = "shards = 16\nseed = 77\nmax_rounds = 32\n"
+    assert "[genesis]" not in log_with(begun)
+    assert "[genesis]" not in log_with(begun)
+    assert "[genesis]" not in log_with("seed = 0\n")
+    other = log_with("shards = 8\nseed = 5\nmax_rounds = 32\ncheckpoint_interval = 512\n")
+    warnings = [line for line in other.splitlines() if "[genesis]" in line]
+    assert len(warnings) == 1 and data in warnings[0], other
+    for words in ("shards = 16 (configured: 8)", "seed = 77 (configured: 5)",
+                  "checkpoint_interval = 1024 (configured: 512)"):
+        assert words in warnings[0], other
+    assert "max_rounds" not in warnings[0], other
+
+
 def live_pages_and_compare():
     first, copy = work + "/first", work + "/copy"
     with Node(bank, first) as node:
@@ -548,8 +572,9 @@ def doctor():
 
 
 with tempfile.TemporaryDirectory() as work:
-    for scene in (usage_and_help, numbers, config_file, live_pages_and_compare, two_histories_are_incompatible, replay_and_dump,
-                  a_missing_record_is_incomplete, a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
+    for scene in (usage_and_help, numbers, config_file, genesis_is_for_ever, live_pages_and_compare,
+                  two_histories_are_incompatible, replay_and_dump, a_missing_record_is_incomplete,
+                  a_damaged_record_is_incomplete, a_wrong_record_is_a_divergence,
                   a_lost_tail_that_was_recorded_is_damage, a_hash_log_that_holds_nothing_is_made_anew,
                   damage_is_refused, nothing_there, what_is_refused_leaves_nothing, a_refused_start_changes_nothing,
                   several_perimeters, idles_quietly, doctor):

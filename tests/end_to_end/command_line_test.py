@@ -89,8 +89,8 @@ def numbers():
             refused(2, [f"not '{number}'"], bank, *option, number)
         if option[-1] not in ("--last", "--warmup"):
             refused(2, ["at least 1"], bank, *option, "0")
-    for text in ("010", "010..12", "1..012", "--range=-010..end"):
-        refused(2, [f"'{text.removeprefix('--range=')}' is not a range"], lockstep, "journal", "dump", work, text)
+    for text in ("010", "010..12", "1..012"):
+        refused(2, [f"'{text}' is not a range"], lockstep, "journal", "dump", work, text)
     for flag in ("--listen", "--admin"):
         refused(2, ["'127.0.0.1:010'", "HOST:PORT"], bank, "serve", "--data", work + "/never", flag, "127.0.0.1:010")
     for number in ("nan", "inf", "-1", "1e10"):

@@ -31,9 +31,10 @@ Result<std::unique_ptr<AdminServer>> AdminServer::start(const io::Endpoint& at, 
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  // Ignored, a parameter would look like one that was heeded and found nothing.
+  // Ignored, a parameter would look like one that was heeded and found nothing; but a scraper may send whatever it
+  // sends to all.
   http.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-    if (request.params.empty()) return httplib::Server::HandlerResponse::Unhandled;
+    if (request.params.empty() || request.path == "/metrics") return httplib::Server::HandlerResponse::Unhandled;
     response.status = 400;
     response.set_content(
         fmt::format("{} takes no parameter, and was given '{}'\n", request.path, request.params.begin()->first),

@@ -4,7 +4,8 @@
 /// AdminServer: the node's one HTTP address for operators, on loopback: GET /metrics (Prometheus text),
 /// /status, /hash and /snapshot (JSON); a POST of /snapshot asks for a snapshot. It runs on threads of its own, off the
 /// message path, and only reads what the handlers hand out. Requests are bounded in size and time, one a
-/// connection, and silent connections do not keep others waiting; a parameter is 400, anything else 404.
+/// connection, and silent connections do not keep others waiting; a parameter is 400 but for /metrics, anything else
+/// 404.
 
 #include <functional>
 #include <memory>

@@ -29,6 +29,7 @@ TEST_CASE("the admin address serves its pages and nothing else") {
   const auto other = admin_get((*server)->endpoint(), "/etc/passwd", 2000);
   REQUIRE_FALSE(other.has_value());
   CHECK(other.error().message.find("404") != std::string::npos);
+  CHECK(admin_get((*server)->endpoint(), "/metrics?module=node", 2000).has_value());
   const auto parameter = admin_get((*server)->endpoint(), "/hash?at=5", 2000);
   REQUIRE_FALSE(parameter.has_value());
   CHECK(parameter.error().message.find("400") != std::string::npos);
